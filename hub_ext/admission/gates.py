@@ -1,0 +1,104 @@
+"""Rules before the quota: who may use a pool at all, how many leases at once, and one's own wish.
+
+Access and a person's own wish hold in every mode; caps are rules among people and act only where
+quota is enforced.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from ..lease import OpenLease
+from .decision import Denied, Queued
+from .reasons import (
+    Standings,
+    inside,
+    never_guaranteed,
+    nobody_may,
+    not_yet_guaranteed,
+    person_cap,
+    project_cap,
+    task_cap,
+    team_cap,
+    too_large,
+)
+from .snapshot import Demand, Scene, may_use
+
+
+def access(scene: Scene, demand: Demand) -> Denied | None:
+    """Refuse a team that may not use the pool, whatever is free."""
+    if may_use(scene.policy, demand.team, demand.pool):
+        return None
+    return nobody_may(scene.policy, demand)
+
+
+def wish(scene: Scene, demand: Demand, now: Standings) -> Queued | Denied | None:
+    """Let wait whoever asked rather to wait than to borrow, until the guarantee covers it."""
+    if not demand.only_guaranteed or inside(demand, now):
+        return None
+    if demand.units > now.nominal:
+        return never_guaranteed(demand, now)
+    return not_yet_guaranteed(scene, demand, now)
+
+
+def caps(scene: Scene, demand: Demand) -> Queued | Denied | None:
+    """Refuse what is larger than the team allows; let wait what is one lease too many.
+
+    In this order: largest request, leases of the person in the team, of the team, of the project,
+    of the task type in all teams.
+    """
+    team, at = scene.policy.teams[demand.team], scene.snapshot.at
+    if team.largest_request is not None and demand.units > team.largest_request:
+        return too_large(demand, team.largest_request)
+    project = scene.policy.projects.get(demand.project or "")
+    task = scene.policy.task_types.get(demand.task_type or "")
+    limits: tuple[tuple[int | None, _Like, _Cap], ...] = (
+        (team.most_leases_per_person, _by_person, person_cap),
+        (team.most_leases, _by_team, team_cap),
+        (None if project is None else project.most_leases, _by_project, project_cap),
+        (None if task is None else task.most_leases, _by_task, task_cap),
+    )
+    for limit, like, cap in limits:
+        if limit is None:
+            continue
+        ours = tuple(
+            lease for lease in scene.others if lease.holding and lease.pool and like(lease, demand)
+        )
+        claims = sum(1 for one, _ in scene.taken if like(one, demand))
+        if len(ours) + claims >= limit:
+            return cap(demand, ours, limit, at)
+    return None
+
+
+def kind_of(scene: Scene, demand: Demand) -> tuple[str, ...]:
+    """What an answer depends on beside the pool: the same is told to requests of one kind."""
+    team = scene.policy.teams.get(demand.team)
+    capped = team is not None and team.most_leases_per_person is not None
+    return (
+        demand.team,
+        demand.flavor,
+        demand.key.user if capped else "",
+        demand.project or "",
+        demand.task_type or "",
+        "guaranteed" if demand.only_guaranteed else "",
+        demand.alone or "",
+    )
+
+
+_Like = Callable[[OpenLease | Demand, Demand], bool]
+_Cap = Callable[[Demand, tuple[OpenLease, ...], int, datetime], Queued]
+
+
+def _by_team(one: OpenLease | Demand, demand: Demand) -> bool:
+    return one.team == demand.team
+
+
+def _by_person(one: OpenLease | Demand, demand: Demand) -> bool:
+    return one.team == demand.team and one.key.user == demand.key.user
+
+
+def _by_project(one: OpenLease | Demand, demand: Demand) -> bool:
+    return one.project == demand.project
+
+
+def _by_task(one: OpenLease | Demand, demand: Demand) -> bool:
+    return one.task_type == demand.task_type

@@ -1,0 +1,69 @@
+"""Who waits inside a guarantee: while an owner waits, nothing of what it is owed is lent anew."""
+
+from dataclasses import dataclass
+
+from .gates import access, caps, kind_of
+from .placing import in_service
+from .quota import ROOT, reach
+from .snapshot import Demand, Scene
+from .starving import age, calls, is_overdue
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A waiting request and the node whose quota covers it: its queue's or its team's."""
+
+    demand: Demand
+    node: str
+
+
+def owners(scene: Scene) -> tuple[Owner, ...]:
+    """Give the waiting requests of a pool that lie inside a guarantee.
+
+    One that a cap holds, or that no device in service serves, is none: else it would block all
+    lending for as long as its owner likes. Neither is one that lets a colleague go first who has
+    waited too long and would borrow: each would wait for the other for ever.
+    """
+    known = scene.__dict__
+    if "owners" not in known:
+        # Whoever is first in line waits until it has started, so the count is of before its turn.
+        known["owners"] = _look(scene.before)
+    found: tuple[Owner, ...] = known["owners"]
+    return found
+
+
+def _look(scene: Scene) -> tuple[Owner, ...]:
+    gated: dict[tuple[str, ...], bool] = {}
+    found: list[Owner] = []
+    goes_first: set[str] = set()
+    for one in sorted(scene.waiting, key=age):
+        queue = scene.queue(one)
+        if queue not in scene.quotas.nodes:
+            continue
+        kind = kind_of(scene, one)
+        if kind not in gated:
+            gated[kind] = bool(access(scene, one) or in_service(scene, one) or caps(scene, one))
+        if gated[kind]:
+            continue
+        node, covers = reach(scene.quotas, queue, one.units)
+        if covers and node != ROOT:
+            if calls(one) or one.team not in goes_first:
+                found.append(Owner(one, node))
+        elif is_overdue(scene, one):
+            goes_first.add(one.team)
+    return tuple(found)
+
+
+def owed(scene: Scene, demand: Demand) -> int:
+    """Count the owners whose guarantee lies below what a request reaches up to.
+
+    It would take from what one of them waits for: of another team where it borrows in the pool,
+    of another project where it goes beyond its share inside the team.
+    """
+    shape = scene.quotas.shape
+    node, _covers = reach(scene.quotas, scene.queue(demand), demand.units)
+    return sum(
+        1
+        for one in owners(scene)
+        if one.demand.tie != demand.tie and one.node != node and node in shape.path[one.node]
+    )

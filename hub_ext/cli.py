@@ -1,0 +1,64 @@
+"""`gpu-commons`: finds the subcommand and turns this product's errors into one line.
+
+A subcommand is a module of `hub_ext.commands`, imported only when it is asked for, so that the
+light ones run without the `hub` extra.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from . import __version__
+from .errors import GpuCommonsError
+from .i18n import _
+
+COMMANDS: dict[str, str] = {
+    "init": _("write a first policy from what is there"),
+    "doctor": _("say what is wrong with this hub and how to mend it"),
+    "check": _("check a policy file and say what to mend"),
+    "env": _("print the digest that pins a Python environment"),
+    "policy": _("show the policies that were in force, go back to one, accept one that waits"),
+    "schema": _("print the JSON schema of the policy"),
+    "governor": _("run the hub service that decides, records and reclaims"),
+    "agent": _("read this machine's GPUs and report them to the governor"),
+    "lease": _("see the leases, and close, release, grant or move one by hand"),
+    "why": _("say why a lease or request stands as it does, and who could be called in"),
+    "capacity": _("draw every GPU with its holes and the largest profile that fits"),
+    "device": _("see the devices, take one out or back, drain a pool, machine or device"),
+    "maintenance": _("announce maintenance of a pool, machine or device; list it, call it off"),
+    "exempt": _("exempt from the idle rules for a while; list that, end it"),
+    "quota": _("see the shares of a team's projects, and move quota between them"),
+    "limits": _("list every rule that binds a person"),
+    "reserve": _("see reservations, make one for somebody, call one off"),
+    "ledger": _("verify the ledger, back it up, bring it back, move it"),
+    "busy": _("keep a simulated GPU busy for a while"),
+    "demo": _("start a whole hub with simulated GPUs on this machine"),
+}
+"""Subcommand and its line of help; the module has the same name."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand and return its exit status (0 fine, 1 findings, 2 usage)."""
+    parser = argparse.ArgumentParser(
+        prog="gpu-commons", description=_("Shared GPUs for JupyterHub")
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    choices = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, line in COMMANDS.items():
+        choices.add_parser(name, help=line, add_help=False)
+    words = list(sys.argv[1:] if argv is None else argv)
+    args, _rest = parser.parse_known_args(words[:1])
+    command = import_module(f"{__package__}.commands.{args.command}")
+    own = argparse.ArgumentParser(
+        prog=f"gpu-commons {args.command}", description=COMMANDS[args.command]
+    )
+    command.add_arguments(own)
+    try:
+        status: int = command.run(own.parse_args(words[1:]))
+    except GpuCommonsError as error:
+        sys.stderr.write(f"gpu-commons {args.command}: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return status

@@ -1,0 +1,164 @@
+"""`gpu-commons agent`: read this machine's GPUs and report them to the governor.
+
+Started by the hub as a service, or on a GPU node by hand; everything is an option or a variable.
+"""
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import signal
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..errors import GpuCommonsError
+from ..i18n import _
+from ..parent import watch_parent
+from ..telemetry.agent import Agent
+from ..telemetry.guarded import GuardedNvml, driver_found
+from ..telemetry.inbox import Inbox
+from ..telemetry.sample import Reader
+
+NVML_PERIOD_S = 10.0
+SIMULATED_PERIOD_S = 2.0
+END_S = 5.0
+"""A read that hangs in /proc may not keep the agent alive longer than this."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command line; each option has a variable behind it."""
+    env = os.environ
+    parser.add_argument(
+        "--url",
+        default=env.get("GPU_COMMONS_GOVERNOR_URL"),
+        help=_("base of the governor's API (GPU_COMMONS_GOVERNOR_URL)"),
+    )
+    parser.add_argument(
+        "--token-file",
+        type=Path,
+        help=_("file with the agent's token (else JUPYTERHUB_API_TOKEN, else the state directory)"),
+    )
+    parser.add_argument(
+        "--node",
+        default=env.get("GPU_COMMONS_NODE", "localhost"),
+        help=_("name of this machine in the policy (GPU_COMMONS_NODE; default localhost)"),
+    )
+    parser.add_argument(
+        "--devices",
+        choices=["auto", "nvml", "simulated"],
+        default=env.get("GPU_COMMONS_DEVICES", "auto"),
+        help=_("where figures come from (GPU_COMMONS_DEVICES)"),
+    )
+    parser.add_argument(
+        "--policy",
+        type=Path,
+        default=env.get("GPU_COMMONS_POLICY"),
+        help=_("policy file, for simulated devices (GPU_COMMONS_POLICY)"),
+    )
+    parser.add_argument(
+        "--state",
+        type=Path,
+        default=env.get("GPU_COMMONS_STATE"),
+        help=_("state directory, for simulated devices (GPU_COMMONS_STATE)"),
+    )
+    parser.add_argument("--period", type=float, help=_("seconds between two readings"))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Report until SIGTERM, Ctrl-C or the end of the parent.
+
+    Raises
+    ------
+    GpuCommonsError
+        Something that the agent needs was not named.
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
+    if not args.url:
+        raise GpuCommonsError(
+            _("Name the governor: --url, or the variable GPU_COMMONS_GOVERNOR_URL.")
+        )
+    inbox_token = _token(args, os.environ)
+    source = _source(args.devices)
+    wanted_s = args.period or _interval(os.environ)
+    period_s = wanted_s or (NVML_PERIOD_S if source == "nvml" else SIMULATED_PERIOD_S)
+    reader = _reader(source, args, period_s)
+    try:
+        asyncio.run(_work(reader, args.url, inbox_token, args.node, period_s))
+    finally:
+        reader.close()
+    return 0
+
+
+async def _work(reader: Reader, url: str, token: str, node: str, period_s: float) -> None:
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    watch_parent(lambda: loop.call_soon_threadsafe(_end, stop))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _end, stop)
+    inbox = Inbox(url, token)
+    try:
+        await Agent(reader, inbox, node=node, period_s=period_s).run(stop)
+    finally:
+        inbox.close()
+
+
+def _end(stop: asyncio.Event) -> None:
+    stop.set()
+    last = threading.Timer(END_S, os._exit, args=(0,))
+    last.daemon = True
+    last.start()
+
+
+def _source(devices: str) -> str:
+    if devices == "auto":
+        return "nvml" if driver_found() else "simulated"
+    return devices
+
+
+def _reader(source: str, args: argparse.Namespace, period_s: float) -> Reader:
+    if source == "nvml":
+        return GuardedNvml(node=args.node, period_s=max(period_s, GuardedNvml.floor_s))
+    if args.policy is None or args.state is None:
+        raise GpuCommonsError(
+            _(
+                "Simulated devices need --policy and --state "
+                "(GPU_COMMONS_POLICY, GPU_COMMONS_STATE)."
+            )
+        )
+    # A GPU node needs neither YAML nor the policy, so this is not loaded there.
+    from ..telemetry.simulated import SimulatedReader  # noqa: PLC0415
+
+    return SimulatedReader(
+        Path(args.policy), Path(args.state) / "sim", node=args.node, period_s=period_s
+    )
+
+
+def _token(args: argparse.Namespace, environ: Mapping[str, str]) -> str:
+    file = args.token_file
+    if file is None and environ.get("JUPYTERHUB_API_TOKEN"):
+        return environ["JUPYTERHUB_API_TOKEN"]
+    if file is None and args.state is not None:
+        file = Path(args.state) / "tokens" / "agent"
+    try:
+        token = file.read_text(encoding="ascii").strip() if file else ""
+    except (OSError, ValueError) as error:
+        raise GpuCommonsError(
+            _("The token file {file} cannot be read: {why}").format(file=file, why=error)
+        ) from error
+    if not token:
+        raise GpuCommonsError(
+            _("The agent has no token: set JUPYTERHUB_API_TOKEN, or name --token-file.")
+        )
+    return token
+
+
+def _interval(environ: Mapping[str, str]) -> float | None:
+    """Period among the intervals that `configure()` hands to all services, if there is one."""
+    try:
+        value = json.loads(environ.get("GPU_COMMONS_INTERVALS") or "{}").get("period_s")
+        return float(value) if value is not None else None
+    except (ValueError, TypeError, AttributeError):
+        raise GpuCommonsError(
+            _('GPU_COMMONS_INTERVALS is no JSON object of seconds, such as {"period_s": 2}.')
+        ) from None

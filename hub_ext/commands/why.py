@@ -1,0 +1,101 @@
+"""`gpu-commons why LEASE|USER|SERVER`: what is ahead, what is short, and who could be called in.
+
+Asks the living governor; where none lives it reads the ledger, and says so. It changes nothing.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from urllib.parse import urlencode
+
+from ..admission.snapshot import Snapshot
+from ..errors import GpuCommonsError
+from ..i18n import _
+from ..lease.why import Why, WhySheet
+from ..ledger.beside import reading
+from ..policy.load import loads
+from ..service.why import Look, about, explained
+from .acts import asked
+from .onsite import Onsite, add_state, onsite
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "of",
+        metavar="LEASE|USER|USER/SERVER",
+        help=_("a lease's id, a person, or a server; `-` is the server without a name"),
+    )
+    parser.add_argument("--json", action="store_true", help=_("as JSON"))
+    add_state(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the answer and return 0; 1 where nothing of it is open.
+
+    Raises
+    ------
+    GpuCommonsError
+        When a governor lives and does not answer, or the ledger cannot be read.
+    """
+    site = onsite(args.state)
+    pid = site.governor()
+    if pid is None:
+        sheet = _recorded(site, args.of)
+    else:
+        sheet = asked(site, pid, f"why?{urlencode({'of': args.of})}", WhySheet)
+    if args.json:
+        print(json.dumps(sheet.model_dump(mode="json"), indent=2))
+    else:
+        print("\n".join(lines(sheet, args.of)))
+    return 0 if sheet.found else 1
+
+
+def _recorded(site: Onsite, of: str) -> WhySheet:
+    """Explain from the ledger what does not need a living governor."""
+    wanted = about(of)
+    with reading(site.state, url=site.ledger_url) as tx:
+        newest, leases = tx.generation(), tx.leases()
+    if newest is None:
+        raise GpuCommonsError(_("no policy was ever in force here"))
+    snapshot = Snapshot(
+        policy=loads(newest[1]).policy, generation=newest[0], at=datetime.now(UTC), leases=leases
+    )
+    look = Look(snapshot, (), lambda _lease: True)
+    return explained(look, [one for one in leases if wanted(one)], live=False)
+
+
+def lines(sheet: WhySheet, of: str) -> Iterator[str]:
+    """Write the answer line by line."""
+    if not sheet.live:
+        yield _("No governor lives: this is what the ledger holds, without places and devices.")
+    if not sheet.found:
+        yield _("Nothing of {of} is open; `gpu-commons lease list` names what is.").format(of=of)
+    for number, one in enumerate(sheet.found):
+        if number:
+            yield ""
+        yield from _one(one)
+
+
+def _one(one: Why) -> Iterator[str]:
+    yield _("{server}  {lease}  {state}").format(
+        server=one.server, lease=one.lease_id, state=one.state.value
+    )
+    facts = (
+        (_("answer"), one.answer),
+        (_("priority"), f"{one.number} ({one.priority})" if one.priority else ""),
+        (_("promise"), one.promise or (one.contract.words if one.contract else "")),
+        (_("short"), one.short),
+    )
+    for name, value in facts:
+        if value:
+            yield f"  {name:<10}{value}"
+    for ahead in one.ahead:
+        yield _("  ahead     {place}. {whose}, {wants}, priority {priority}").format(
+            place=ahead.place, whose=ahead.whose, wants=ahead.wants, priority=ahead.priority
+        )
+    for holder in one.holders:
+        yield _("  holds     {whose}, {holds}: {words}").format(
+            whose=holder.whose, holds=holder.holds, words=holder.words
+        )

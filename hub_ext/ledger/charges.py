@@ -1,0 +1,190 @@
+"""Charges of one transaction: posted once, tiling each lease, never changed.
+
+Amounts come from `metering`; nothing is calculated here.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import Row, and_, func, insert, or_, select
+
+from ..errors import LedgerError
+from ..lease import GOVERNOR, Actor, Event, LeaseId, Posting
+from ..units import instant_us
+from .records import Records
+from .schema import LARGEST, instant, posting
+
+CHARGE_POSTED = "charge.posted"
+"""Kind of the event that carries the postings of one lease: `{"v": 1, "postings": […]}`."""
+
+_SAME = (
+    "lease_id",
+    "team",
+    "project",
+    "profile",
+    "pool",
+    "flavor",
+    "units",
+    "standing",
+    "seconds",
+    "price_micro_per_hour",
+    "amount_micro",
+    "currency",
+    "cause",
+)
+
+
+def row_of_posting(line: Posting, seq: int, number: int) -> dict[str, Any]:
+    """Make the row of a posting."""
+    return {
+        "seq": seq,
+        "line": number,
+        "user_name": line.user,
+        "server_name": line.server,
+        "start_at": instant_us(line.start),
+        "end_at": instant_us(line.end),
+        **{name: getattr(line, name) for name in _SAME},
+        "standing": line.standing.value,
+        "cause": line.cause.value if line.cause else None,
+    }
+
+
+def posting_of(row: "Row[Any]") -> Posting:
+    """Read a row of `posting`."""
+    values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name for a row as a mapping
+    return Posting.model_validate(
+        {
+            "user": values["user_name"],
+            "server": values["server_name"],
+            "start": instant(values["start_at"]),
+            "end": instant(values["end_at"]),
+            **{name: values[name] for name in _SAME},
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What somebody had of a pool, and when; `seq` is the event that put it on the books."""
+
+    seq: int
+    user: str
+    units: int
+    start: datetime
+    end: datetime
+
+
+class Charges(Records):
+    """The money part of one transaction."""
+
+    def post(self, postings: Iterable[Posting], *, at: datetime, actor: Actor = GOVERNOR) -> None:
+        """Put charges on the books, with one event `charge.posted` a lease.
+
+        Postings of one lease follow each other without gap. Those that are on the books already
+        are left out, so that a repeated call changes nothing.
+
+        Raises
+        ------
+        LedgerError
+            When a posting overlaps one on the books, leaves a gap after it, or holds a number
+            that the database cannot.
+        """
+        lines = sorted(postings, key=lambda line: (line.lease_id, line.start, line.end))
+        groups = [
+            (lease_id, self._unposted(lease_id, list(group)))
+            for lease_id, group in groupby(lines, key=lambda line: line.lease_id)
+        ]
+        for lease_id, unposted in groups:
+            if unposted:
+                self._post(lease_id, unposted, at, actor)
+
+    def postings(
+        self,
+        *,
+        start: datetime,
+        end: datetime,
+        user: str | None = None,
+        teams: Collection[str] | None = None,
+    ) -> tuple[Posting, ...]:
+        """Charges that overlap [start, end), by start and lease; cut none of them.
+
+        Those of no length are in where they lie inside.
+        """
+        first, last = instant_us(start), instant_us(end)
+        inside = and_(posting.c.start_at == posting.c.end_at, posting.c.start_at >= first)
+        query = select(posting).where(
+            posting.c.end_at >= first,
+            posting.c.start_at < last,
+            or_(posting.c.end_at > first, inside),
+        )
+        if user is not None:
+            query = query.where(posting.c.user_name == user)
+        if teams is not None:
+            query = query.where(posting.c.team.in_(teams))
+        lines = map(posting_of, self._run(query))
+        # Not by the database: what comes first in text depends on its locale.
+        return tuple(sorted(lines, key=lambda line: (line.start, line.lease_id)))
+
+    def spent(self, *, after: int, ended_after: datetime, limit: int) -> tuple[Spent, ...]:
+        """Stretches with GPUs on the books past event `after`, in their order; the first `limit`.
+
+        All lines of one event come together, so that the next call can go on behind it.
+        """
+        query = (
+            select(
+                posting.c.seq,
+                posting.c.user_name,
+                posting.c.units,
+                posting.c.start_at,
+                posting.c.end_at,
+            )
+            .where(posting.c.seq > after, posting.c.units > 0)
+            .where(posting.c.end_at > instant_us(ended_after))
+            .order_by(posting.c.seq)
+        )
+        rows = list(self._run(query.limit(limit)))
+        if len(rows) == limit:
+            last = rows[-1].seq
+            rows = [row for row in rows if row.seq != last]
+            rows += self._run(query.where(posting.c.seq == last))
+        return tuple(
+            Spent(row.seq, row.user_name, row.units, instant(row.start_at), instant(row.end_at))
+            for row in rows
+        )
+
+    def charged_until(self, lease_id: LeaseId) -> datetime | None:
+        """End of the newest posting of a lease; None before the first."""
+        query = select(func.max(posting.c.end_at)).where(posting.c.lease_id == lease_id)
+        found = self._run(query).scalar()
+        return None if found is None else instant(found)
+
+    def _unposted(self, lease_id: LeaseId, lines: list[Posting]) -> list[Posting]:
+        until = self.charged_until(lease_id)
+        if until is not None:
+            query = select(posting).where(posting.c.lease_id == lease_id)
+            there = {posting_of(row) for row in self._run(query)}
+            lines = [line for line in lines if line not in there]
+        for line in lines:
+            numbers = (line.seconds, line.units, line.price_micro_per_hour, line.amount_micro)
+            if any(abs(number or 0) > LARGEST for number in numbers):
+                raise LedgerError(f"a charge of lease {lease_id} is larger than the ledger holds")
+            if until is not None and line.start != until:
+                raise LedgerError(
+                    f"a charge of lease {lease_id} starts at {line.start} "
+                    f"where the one before ends at {until}; charges follow without gap"
+                )
+            until = line.end
+        return lines
+
+    def _post(self, lease_id: LeaseId, lines: list[Posting], at: datetime, actor: Actor) -> None:
+        body: dict[str, object] = {
+            "v": 1,
+            "postings": [line.model_dump(mode="json") for line in lines],
+        }
+        record = Event(kind=CHARGE_POSTED, at=at, lease_id=lease_id, actor=actor, body=body)
+        seq = self.append(record)
+        rows = [row_of_posting(line, seq, number) for number, line in enumerate(lines)]
+        self._run(insert(posting), rows)

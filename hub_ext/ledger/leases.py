@@ -1,0 +1,190 @@
+"""Leases of one transaction: recorded by their events, projected in the same transaction.
+
+Reads here cost what the open leases cost, however long the record has grown.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Table, and_, bindparam, delete, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from ..errors import LedgerError
+from ..i18n import _
+from ..lease import Actor, DeviceId, Event, LeaseId, OpenLease, ServerKey
+from ..units import instant_us
+from .fold import LEASE_KINDS, body_of, kind_of, lease_in
+from .records import Records, event_of
+from .schema import device_hold, event, instant, last_ended, open_lease
+
+_ALL = select(open_lease.c.body, open_lease.c.seen_at)
+_LAST = (
+    select(event)
+    .where(event.c.lease_id == bindparam("of_lease"), event.c.kind.in_(sorted(LEASE_KINDS)))
+    .order_by(event.c.seq.desc())
+    .limit(1)
+)
+_OPEN = insert(open_lease)
+_CHANGE = (
+    update(open_lease)
+    .where(open_lease.c.lease_id == bindparam("of_lease"))
+    .values({column.name: bindparam(column.name) for column in open_lease.c})
+)
+_CLOSE = delete(open_lease).where(open_lease.c.lease_id == bindparam("of_lease"))
+_HOLD = insert(device_hold)
+_LET_GO = delete(device_hold).where(device_hold.c.lease_id == bindparam("of_lease"))
+
+
+def _held(lease: OpenLease) -> tuple[DeviceId, ...]:
+    """Devices that it keeps from others."""
+    devices = (*lease.devices, *lease.rest) if lease.holding else ()
+    return tuple(device.id for device in devices)
+
+
+def of_server(table: Table, key: ServerKey) -> ColumnElement[bool]:
+    """Match the rows of one server."""
+    return and_(
+        table.c.hub == key.hub,
+        table.c.user_name == key.user,
+        table.c.server_name == key.server,
+    )
+
+
+def row_of(lease: OpenLease, seq: int) -> dict[str, Any]:
+    """Make the projected row of an open lease.
+
+    A request that replaces a server's lease waits beside it: until that has ended its row belongs
+    to no server, as one server has one row.
+    """
+    beside = lease.replaces is not None
+    return {
+        "lease_id": lease.id,
+        "hub": "" if beside else lease.key.hub,
+        "user_name": lease.key.user,
+        "server_name": lease.id if beside else lease.key.server,
+        "state": lease.state.value,
+        "seq": seq,
+        "seen_at": instant_us(lease.last_seen_at) if lease.last_seen_at else None,
+        "body": lease.model_dump_json(),
+    }
+
+
+def lease_of_row(body: str, seen_at: int | None) -> OpenLease:
+    """Read a projected row; the heartbeat counts where it is later than the last event."""
+    lease = OpenLease.model_validate_json(body)
+    if seen_at is None or (lease.last_seen_at and instant_us(lease.last_seen_at) >= seen_at):
+        return lease
+    return lease.model_copy(update={"last_seen_at": instant(seen_at)})
+
+
+class Leases(Records):
+    """The lease part of one transaction."""
+
+    def leases(self) -> tuple[OpenLease, ...]:
+        """All open leases, by time of request and then by id."""
+        if not self._known.complete:
+            rows = self._run(_ALL).all()
+            self._known.fill(lease_of_row(row.body, row.seen_at) for row in rows)
+        return self._known.ordered
+
+    def lease(self, lease_id: LeaseId) -> OpenLease | None:
+        """One lease, open or closed, as it stands now; None where it was never recorded."""
+        return self._open(lease_id) or self._recorded(lease_id)
+
+    def lease_of(self, key: ServerKey) -> OpenLease | None:
+        """The open lease of a server."""
+        self.leases()
+        return self._known.lease_of(key)
+
+    def last_ended(self, key: ServerKey) -> OpenLease | None:
+        """The newest closed lease of a server, refusals included."""
+        query = select(event).join(last_ended).where(of_server(last_ended, key))
+        row = self._run(query).first()
+        return lease_in(event_of(row)) if row else None
+
+    def record(self, lease: OpenLease, *, actor: Actor, at: datetime) -> int:
+        """Add the event that makes a lease what `lease` says, and keep the projections true.
+
+        The kind is `lease.<state>`, or `lease.updated` where the state stays.
+
+        Returns
+        -------
+        Number of the event.
+
+        Raises
+        ------
+        LedgerError
+            When the step is not allowed, a device is held by another lease, or the server has
+            another open lease; the transaction can then only roll back.
+        """
+        former = self._open(lease.id)
+        kind = kind_of(lease.id, former.state if former else None, lease.state)
+        if former is None and self._recorded(lease.id):
+            raise LedgerError(f"lease {lease.id} is closed and stays closed")
+        record = Event(kind=kind, at=at, lease_id=lease.id, actor=actor, body=body_of(lease))
+        seq = self.append(record, hub=lease.key.hub)
+        held = () if former is None else _held(former)
+        if held and held != _held(lease):
+            self._run(_LET_GO, {"of_lease": lease.id})
+            held = ()
+        if lease.open:
+            self._project(lease, seq, new=former is None, hold=not held)
+            self._known.put(lease)
+        else:
+            self._run(_CLOSE, {"of_lease": lease.id})
+            self._known.drop(lease)
+            self._run(delete(last_ended).where(of_server(last_ended, lease.key)))
+            self._run(
+                insert(last_ended),
+                {
+                    "hub": lease.key.hub,
+                    "user_name": lease.key.user,
+                    "server_name": lease.key.server,
+                    "seq": seq,
+                },
+            )
+        return seq
+
+    def seen(self, lease_ids: Collection[LeaseId], *, at: datetime) -> None:
+        """Keep durably that the servers of these leases lived at `at`; never moves back.
+
+        No event: one line a server a minute would outgrow all others. What closes a lease takes
+        `last_seen_at` from here into its own event.
+        """
+        us = instant_us(at)
+        later = or_(open_lease.c.seen_at.is_(None), open_lease.c.seen_at < us)
+        chosen = open_lease.c.lease_id.in_(lease_ids)
+        self._run(update(open_lease).where(chosen, later).values(seen_at=us))
+        self._known.seen(lease_ids, at)
+
+    def _project(self, lease: OpenLease, seq: int, *, new: bool, hold: bool) -> None:
+        row = row_of(lease, seq)
+        try:
+            if new:
+                self._run(_OPEN, row)
+            else:
+                self._run(_CHANGE, {"of_lease": lease.id, **row})
+        except IntegrityError as error:
+            raise LedgerError(
+                _("server {server} has an open lease already").format(server=lease.key)
+            ) from error
+        devices = _held(lease) if hold else ()
+        if not devices:
+            return
+        try:
+            self._run(_HOLD, [{"device": device, "lease_id": lease.id} for device in devices])
+        except IntegrityError as error:
+            raise LedgerError(
+                _("a device of lease {lease} is held by another lease: {devices}").format(
+                    lease=lease.id, devices=", ".join(devices)
+                )
+            ) from error
+
+    def _open(self, lease_id: LeaseId) -> OpenLease | None:
+        self.leases()
+        return self._known.lease(lease_id)
+
+    def _recorded(self, lease_id: LeaseId) -> OpenLease | None:
+        row = self._run(_LAST, {"of_lease": lease_id}).first()
+        return lease_in(event_of(row)) if row else None

@@ -1,0 +1,204 @@
+"""Tables of the readings, and the sums over them: how one batch goes in and how use comes out.
+
+Hourly sums grow by each reading that is new, so neither order nor repetition of batches matters.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Index,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    insert,
+    select,
+    update,
+)
+
+from ..lease import DeviceId, DeviceSample, LeaseId, SampleBatch
+from ..metering import Use
+from ..units import instant_us
+from .schema import Whole
+
+RAW_KEPT = timedelta(hours=24)
+"""How long single readings are kept."""
+
+ROLLUPS_KEPT = timedelta(days=760)
+"""How long hourly sums are kept: 25 months."""
+
+AHEAD = timedelta(seconds=2)
+"""A reading that claims to come from later than this after now is dropped: a wrong clock.
+
+Kept, it would pass for a fresh one when its time comes, and so old quiet would stop a busy server.
+"""
+
+HOUR_US = 3_600_000_000
+"""Microseconds of an hour."""
+
+_HOUR_MS = 3_600_000
+
+metadata = MetaData()
+
+sample = Table(
+    "sample",
+    metadata,
+    Column("device", Text, primary_key=True),
+    Column("at", Whole, primary_key=True, autoincrement=False),
+    Column("util_percent", Whole),
+    Column("memory_used_bytes", Whole),
+    Column("memory_total_bytes", Whole),
+    Column("absent", Text, nullable=False),
+    Index("ix_sample_at", "at"),
+)
+
+process_sample = Table(
+    "process_sample",
+    metadata,
+    Column("lease_id", Text, primary_key=True),
+    Column("at", Whole, primary_key=True, autoincrement=False),
+    Column("cpu_millis", Whole),
+    Column("processes", Whole),
+    Column("absent", Text, nullable=False),
+    Index("ix_process_sample_at", "at"),
+)
+
+rollup_hour = Table(
+    "rollup_hour",
+    metadata,
+    Column("lease_id", Text, primary_key=True),
+    Column("device", Text, primary_key=True),
+    Column("hour", Whole, primary_key=True, autoincrement=False),
+    Column("sampled_ms", Whole, nullable=False),
+    Column("percent_ms", Whole, nullable=False),
+    Column("unknown_ms", Whole, nullable=False),
+    Column("peak_percent", Whole, nullable=False),
+    Index("ix_rollup_hour_hour", "hour"),
+)
+"""`hour` is hours since 1970 UTC. Sums grow by each new reading, so no order of arrival matters."""
+
+Sums = dict[tuple[str, str, int], list[int]]
+"""(lease, device, hour) -> sampled_ms, percent_ms, unknown_ms, peak_percent."""
+
+
+def keep(
+    connection: Connection,
+    batch: SampleBatch,
+    now: datetime,
+    holders: Mapping[DeviceId, LeaseId],
+) -> None:
+    """Add what is new in a batch; what is there already, too old or from the future is left out."""
+    first, last = instant_us(now - RAW_KEPT), instant_us(now + AHEAD)
+    devices = {
+        (one.device, at): one
+        for one in batch.devices
+        if first <= (at := instant_us(one.at)) <= last
+    }
+    fresh = {key: devices[key] for key in devices.keys() - _there(connection, devices)}
+    if fresh:
+        rows = [one.model_dump() | {"at": at} for (_device, at), one in fresh.items()]
+        connection.execute(insert(sample), rows)
+    _grow(connection, _sums(fresh.values(), round(batch.period_s * 1000), holders))
+    for process in batch.processes:
+        at = instant_us(process.at)
+        key = (process_sample.c.lease_id == process.lease_id, process_sample.c.at == at)
+        there = connection.execute(select(process_sample.c.at).where(*key)).first()
+        if first <= at <= last and there is None:
+            connection.execute(insert(process_sample), process.model_dump() | {"at": at})
+
+
+def _there(
+    connection: Connection, kept: Collection[tuple[DeviceId, int]]
+) -> set[tuple[DeviceId, int]]:
+    if not kept:
+        return set()
+    query = select(sample.c.device, sample.c.at).where(
+        sample.c.device.in_({device for device, _at in kept}),
+        sample.c.at >= min(at for _device, at in kept),
+    )
+    return {(DeviceId(row.device), row.at) for row in connection.execute(query)}
+
+
+def _sums(
+    fresh: Collection[DeviceSample], period_ms: int, holders: Mapping[DeviceId, LeaseId]
+) -> Sums:
+    sums: Sums = defaultdict(lambda: [0, 0, 0, 0])
+    for one in fresh:
+        lease_id = holders.get(one.device)
+        if lease_id is None:
+            continue
+        total = sums[lease_id, one.device, instant_us(one.at) // HOUR_US]
+        if one.util_percent is None:
+            total[2] += period_ms
+        else:
+            total[0] += period_ms
+            total[1] += period_ms * one.util_percent
+            total[3] = max(total[3], one.util_percent)
+    return sums
+
+
+def _grow(connection: Connection, sums: Sums) -> None:
+    columns = rollup_hour.c
+    grown: list[dict[str, Any]] = []
+    new: list[dict[str, Any]] = []
+    for (lease_id, device, hour), (sampled, percent, unknown, peak) in sums.items():
+        key = (columns.lease_id == lease_id, columns.device == device, columns.hour == hour)
+        row = connection.execute(select(rollup_hour).where(*key)).first()
+        (grown if row else new).append(
+            {
+                "of_lease": lease_id,
+                "of_device": device,
+                "of_hour": hour,
+                "sampled_ms": sampled + (row.sampled_ms if row else 0),
+                "percent_ms": percent + (row.percent_ms if row else 0),
+                "unknown_ms": unknown + (row.unknown_ms if row else 0),
+                "peak_percent": max(peak, row.peak_percent if row else 0),
+            }
+        )
+    bound: dict[str, Any] = {
+        "lease_id": bindparam("of_lease"),
+        "device": bindparam("of_device"),
+        "hour": bindparam("of_hour"),
+    }
+    if new:
+        connection.execute(insert(rollup_hour).values(bound), new)
+    if grown:
+        same = [columns[name] == value for name, value in bound.items()]
+        connection.execute(update(rollup_hour).where(*same), grown)
+
+
+def prune(connection: Connection, now: datetime) -> None:
+    """Take away what is older than it is kept."""
+    oldest = instant_us(now - RAW_KEPT)
+    connection.execute(delete(sample).where(sample.c.at < oldest))
+    connection.execute(delete(process_sample).where(process_sample.c.at < oldest))
+    hour = instant_us(now - ROLLUPS_KEPT) // HOUR_US
+    connection.execute(delete(rollup_hour).where(rollup_hour.c.hour < hour))
+
+
+def uses(rows: Collection[Any]) -> dict[LeaseId, Use]:
+    """Sum rows of `rollup_hour` by lease; of several devices the mean."""
+    by_lease: dict[LeaseId, list[Any]] = defaultdict(list)
+    for row in rows:
+        by_lease[row.lease_id].append(row)
+    return {lease_id: _use(lease_id, mine) for lease_id, mine in by_lease.items()}
+
+
+def _use(lease_id: LeaseId, rows: list[Any]) -> Use:
+    devices = len({row.device for row in rows})
+    return Use(
+        lease_id=lease_id,
+        # An agent that restarts may cover a second twice; an hour has no more than an hour.
+        sampled_s=sum(min(row.sampled_ms, _HOUR_MS) for row in rows) // (1000 * devices),
+        percent_seconds=sum(
+            row.percent_ms * min(row.sampled_ms, _HOUR_MS) // max(row.sampled_ms, 1) for row in rows
+        )
+        // (1000 * devices),
+        peak_percent=max(row.peak_percent for row in rows),
+    )

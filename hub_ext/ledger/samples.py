@@ -1,0 +1,191 @@
+"""Readings of devices and processes, kept a day, and their hourly sums, kept two years.
+
+A file of its own: its loss is no tragedy, so nothing here ever raises towards a decision. A file
+that is broken is moved aside; `problem` says so. Money never comes from here.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from sqlalchemy import Connection, inspect, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from ..i18n import _
+from ..lease import DeviceId, DeviceSample, LeaseId, ProcessSample, SampleBatch
+from ..metering import Use
+from ..units import instant_us
+from . import sqlite
+from .readings import HOUR_US, keep, metadata, process_sample, prune, rollup_hour, sample, uses
+from .schema import instant
+
+FILE = "samples.sqlite"
+"""Name of the file in the state directory."""
+
+PRUNE_EVERY = timedelta(minutes=10)
+"""How often old rows are looked for."""
+
+Result = TypeVar("Result")
+
+
+class Samples:
+    """The samples of one state directory; made by `Samples.open`, used by one thread at a time.
+
+    `problem` is empty, or says in words what is wrong with the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: Connection | None = None
+        self._pruned_at: datetime | None = None
+        self._moved = ""
+        self._trouble = ""
+
+    @classmethod
+    def open(cls, state: Path) -> "Samples":
+        """Open or make the file; whatever is wrong with it ends up in `problem`."""
+        samples = cls(state / FILE)
+        samples._safely(lambda _connection: None, None)
+        return samples
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, in words for the admin; empty where nothing is."""
+        return self._trouble or self._moved
+
+    def close(self) -> None:
+        """Close the file; a later call opens it again."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def add(
+        self, batch: SampleBatch, *, now: datetime, holders: Mapping[DeviceId, LeaseId]
+    ) -> None:
+        """Keep one batch; readings that are there already, too old or from the future are left out.
+
+        Parameters
+        ----------
+        batch
+            What an agent read; each reading stands for one period before it.
+        now
+            The governor's time, against which the agent's is checked.
+        holders
+            Which lease holds each device now.
+        """
+
+        def work(connection: Connection) -> None:
+            keep(connection, batch, now, holders)
+            if self._pruned_at is None or abs(now - self._pruned_at) >= PRUNE_EVERY:
+                prune(connection, now)
+                self._pruned_at = now
+
+        self._safely(work, None)
+
+    def recent(self, device: DeviceId, since: datetime) -> tuple[DeviceSample, ...]:
+        """Readings of a device since an instant, oldest first."""
+        query = (
+            select(sample)
+            .where(sample.c.device == device, sample.c.at >= instant_us(since))
+            .order_by(sample.c.at)
+        )
+        return self._safely(
+            lambda connection: tuple(
+                DeviceSample(**(row._asdict() | {"at": instant(row.at)}))
+                for row in connection.execute(query)
+            ),
+            (),
+        )
+
+    def devices(self) -> tuple[DeviceId, ...]:
+        """Devices of which any reading is kept."""
+        query = select(sample.c.device).distinct().order_by(sample.c.device)
+        return self._safely(
+            lambda connection: tuple(DeviceId(row.device) for row in connection.execute(query)), ()
+        )
+
+    def recent_processes(self, lease_id: LeaseId, since: datetime) -> tuple[ProcessSample, ...]:
+        """Readings of a lease's processes since an instant, oldest first."""
+        query = (
+            select(process_sample)
+            .where(process_sample.c.lease_id == lease_id, process_sample.c.at >= instant_us(since))
+            .order_by(process_sample.c.at)
+        )
+        return self._safely(
+            lambda connection: tuple(
+                ProcessSample(**(row._asdict() | {"at": instant(row.at)}))
+                for row in connection.execute(query)
+            ),
+            (),
+        )
+
+    def used(self, start: datetime, end: datetime) -> dict[LeaseId, Use]:
+        """What each lease really used in the hours that touch [start, end).
+
+        A lease with several devices counts as one: its figures are their mean. Leases without
+        any reading are absent: unknown, not idle.
+        """
+        hours = (instant_us(start) // HOUR_US, -(-instant_us(end) // HOUR_US))
+        query = select(rollup_hour).where(
+            rollup_hour.c.hour >= hours[0], rollup_hour.c.hour < hours[1]
+        )
+        return self._safely(lambda connection: uses(connection.execute(query).all()), {})
+
+    def _safely(self, work: Callable[[Connection], Result], otherwise: Result) -> Result:
+        try:
+            if self._connection is None:
+                self._connection = _opened(self._path)
+            with self._connection.begin():
+                result = work(self._connection)
+        except (SQLAlchemyError, OSError, OverflowError) as error:
+            self.close()
+            if sqlite.is_damaged(error) or isinstance(error, _OtherLayoutError):
+                self._move_aside(error)
+            else:
+                self._trouble = _("readings are not kept: {error}").format(error=error)
+            return otherwise
+        self._trouble = ""
+        return result
+
+    def _move_aside(self, error: BaseException) -> None:
+        number = 1
+        while (aside := self._path.with_name(f"{FILE}.damaged-{number}")).exists():
+            number += 1
+        try:
+            self._path.rename(aside)
+            for tail in ("-wal", "-shm"):
+                self._path.with_name(FILE + tail).unlink(missing_ok=True)
+        except OSError as refusal:
+            self._trouble = _("{path} is damaged and cannot be moved: {error}").format(
+                path=self._path, error=refusal
+            )
+            return
+        self._moved = _(
+            "{path} was damaged ({error}) and was moved to {aside}; readings before that are gone, "
+            "charges are not touched"
+        ).format(path=self._path, error=getattr(error, "orig", error), aside=aside.name)
+
+
+class _OtherLayoutError(OSError):
+    """The file has other columns than this version writes."""
+
+
+def _opened(path: Path) -> Connection:
+    connection = sqlite.writer(path, synchronous="NORMAL").connect()
+    try:
+        with connection.begin():
+            metadata.create_all(connection)
+            _check_layout(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_layout(connection: Connection) -> None:
+    inspector = inspect(connection)
+    for table in metadata.sorted_tables:
+        found = {column["name"] for column in inspector.get_columns(table.name)}
+        if found != set(table.columns.keys()):
+            raise _OtherLayoutError(_("table {table} is of another version").format(table=table))

@@ -1,0 +1,1 @@
+"""The policy: rules that people agree on, checked, dated, and resolved for one person."""

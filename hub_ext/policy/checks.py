@@ -1,0 +1,48 @@
+"""Everything that makes a well-formed policy wrong or odd, found at once, by path.
+
+Each subject has a module of its own; a subject that needs another one to be sound runs last.
+"""
+
+from .checks_contract import check_contract
+from .checks_guarantees import check_guarantees
+from .checks_idle import check_idle
+from .checks_pools import check_pools
+from .checks_prices import check_prices
+from .checks_profiles import check_profile_limits, check_profiles
+from .checks_projects import check_projects
+from .checks_reserving import check_reserving
+from .checks_shares import check_share_devices, check_shares
+from .checks_tasks import check_tasks
+from .checks_teams import check_teams
+from .model import Policy
+from .problems import Problem
+
+__all__ = ["Problem", "check"]
+
+
+def check(policy: Policy) -> tuple[Problem, ...]:
+    """Find every problem of a policy.
+
+    Capacity is judged only where names and cuts are right: with a misspelt pool, sums mean
+    nothing.
+    """
+    basic = (
+        *check_pools(policy),
+        *check_teams(policy),
+        *check_projects(policy),
+        *check_profiles(policy),
+        *check_prices(policy),
+        *check_idle(policy),
+        *check_tasks(policy),
+        *check_shares(policy),
+    )
+    if any(one.severity == "error" for one in basic):
+        return basic
+    return (
+        *basic,
+        *check_guarantees(policy),
+        *check_profile_limits(policy),
+        *check_share_devices(policy),
+        *check_contract(policy),
+        *check_reserving(policy),
+    )

@@ -1,0 +1,94 @@
+"""The policy file as frozen values. A field that does not act yet does not exist here.
+
+Text in the file (GPUs, money, durations, memory) becomes integers and `timedelta` while loading.
+Its parts are in `model_*.py`, and are imported from here; findings that need more than one
+field are in `checks*.py`.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from .model_pools import Node, Pool, PoolFor, Reservable
+from .model_priority import PriorityRules
+from .model_profiles import (
+    Flavor,
+    GpuFlavor,
+    Lifetime,
+    MigFlavor,
+    PriceEntry,
+    Profile,
+    ShareFlavor,
+    cpu_millis,
+    flavor_kind,
+    flavor_name,
+)
+from .model_tasks import TaskType
+from .model_teams import EnvironmentPin, Project, Quota, Team
+from .model_times import IdleRule, Mode, Modes, NoticeTimes
+from .words import FlavorKind, Name, Part, Version, Zone
+
+__all__ = [
+    "EnvironmentPin",
+    "Flavor",
+    "FlavorKind",
+    "GpuFlavor",
+    "IdleRule",
+    "Lifetime",
+    "MigFlavor",
+    "Mode",
+    "Modes",
+    "Node",
+    "NoticeTimes",
+    "Policy",
+    "Pool",
+    "PoolFor",
+    "PriceEntry",
+    "PriorityRules",
+    "Profile",
+    "Project",
+    "Quota",
+    "Reservable",
+    "ShareFlavor",
+    "TaskType",
+    "Team",
+    "cpu_millis",
+    "flavor_kind",
+    "flavor_name",
+]
+
+
+class Policy(Part):
+    """The whole file."""
+
+    version: Version
+    """Version of the format; grows additively."""
+    currency: Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9]{2,9}$")]
+    """Code of the currency of all prices, for example `EUR`."""
+    timezone: Zone = "UTC"
+    """Time zone of price dates and of months, for example `Europe/Paris`."""
+    modes: Modes = Modes()
+    """Whether quota and idleness are observed, advised or enforced."""
+    apply: Literal["auto", "accept"] = "auto"
+    """What becomes of a changed file: `auto`, it comes into force as soon as it is found right;
+    `accept`, it waits until an administrator confirms it on the admin page or with
+    `gpu-commons policy accept`. The policy in force says which. Default `auto`: a hub that starts
+    shall not wait for anybody."""
+    pools: dict[Name, Pool]
+    """GPUs, by name of the pool."""
+    teams: Annotated[dict[Name, Team], Field(min_length=1)]
+    """Quota holders, by name."""
+    projects: dict[Name, Project] = {}
+    """What charges belong to, by name."""
+    profiles: Annotated[dict[Name, Profile], Field(min_length=1)]
+    """What people choose from, by name, in the order of the form."""
+    task_types: dict[Name, TaskType] = {}
+    """What servers are for, by name, in the order of the form; none means that nobody is asked."""
+    priority: PriorityRules = PriorityRules()
+    """What waiting and recent use add to a task type's weight, and take off it."""
+    prices: tuple[PriceEntry, ...] = ()
+    """Dated prices. What has none is shown as "not priced"."""
+    idle: dict[Name, IdleRule] = {}
+    """Idle rules by name; at most one for each kind of flavor."""
+    notice: NoticeTimes = NoticeTimes()
+    """Announcement times that no idle rule sets."""

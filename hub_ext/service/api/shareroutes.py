@@ -1,0 +1,41 @@
+"""The routes of shares and limits."""
+
+from ...i18n import _
+from ...lease import LimitSheet, MoveSheet
+from .route import Query, Route
+from .sharing import LimitsHandler, MoveQuota, MovesHandler
+
+_LEADS = _("leads of the team, admins, and the service `gpu-commons-cli`")
+
+SHARE_ROUTES = (
+    Route(
+        "GET",
+        "limits",
+        LimitsHandler,
+        _("Every rule that binds a person, with its place in the policy"),
+        _("everybody for themselves; admins for anybody"),
+        gives=LimitSheet,
+        queries=(
+            Query("user", _("whose limits")),
+            Query("group", _("a group of that user; may be repeated"), many=True),
+        ),
+    ),
+    Route(
+        "GET",
+        "teams/{team}/moves",
+        MovesHandler,
+        _("Shares of a team's projects, and the quota that was moved between them"),
+        _LEADS,
+        gives=MoveSheet,
+    ),
+    Route(
+        "POST",
+        "teams/{team}/moves",
+        MovesHandler,
+        _("Move quota between two projects of a team from a day on"),
+        _LEADS,
+        takes=MoveQuota,
+        gives=MoveSheet,
+        status=202,
+    ),
+)

@@ -1,0 +1,245 @@
+"""An attempt to start a server, from its ask to its report: which lease is it, and what follows.
+
+One ask is one transaction. The same attempt always gets the same answer; two attempts never
+share a lease; what the governor never granted leaves a tombstone.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from ..admission.decide import Admitted, Denied, Queued, Request, decide, reconsider
+from ..errors import RefusedError
+from ..lease import (
+    Actor,
+    Ask,
+    Cause,
+    Environment,
+    Grant,
+    LeaseState,
+    Liveness,
+    OpenLease,
+    Reason,
+    ServerKey,
+)
+from ..policy.catalogue import Person, Resolved, resolve
+from .closing import End, close
+from .desk import Desk, Turn
+from .granting import asked_lease, granted, recorded_late, renewed
+from .refusals import attempt_over, denied, still_alive, still_stopping, would_queue
+from .strangers import adopted_unseen, is_its_ask
+from .tickets import (
+    WAITS,
+    hold,
+    join,
+    kept_since,
+    pinned,
+    release,
+    settle_starts,
+    still_waiting,
+    wants_the_same,
+)
+
+Checks = Mapping[Environment, Environment | RefusedError]
+"""Environments whose pin was checked before the lock: located, or why they cannot be used."""
+
+SPAWNER = Actor(kind="service", name="gpu-commons-spawner")
+
+
+class UncheckedError(Exception):
+    """The policy names an environment that was not checked yet; check it and ask again."""
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__(environment.name)
+        self.environment = environment
+
+
+def keyed(desk: Desk, key: ServerKey) -> ServerKey:
+    """Put this hub's name into a key: who asks does not choose whose ledger line it is."""
+    return key.model_copy(update={"hub": desk.settings.hub})
+
+
+def ask(desk: Desk, asked: Ask, checks: Checks, *, now: datetime) -> Grant:
+    """Answer one ask, and record the answer before it is given.
+
+    Raises
+    ------
+    RefusedError
+        With figures and what to do next; recorded where a rule was applied.
+    UncheckedError
+        When the environment of the choice is not among `checks`; nothing was written.
+    """
+    with desk.turn(now, SPAWNER) as turn:
+        answer = _answer(turn, asked.model_copy(update={"key": keyed(desk, asked.key)}), checks)
+    if isinstance(answer, RefusedError):
+        # Raised only here: inside, it would take back the record of the refusal.
+        raise answer
+    return answer
+
+
+def _answer(turn: Turn, asked: Ask, checks: Checks) -> Grant | RefusedError:
+    if turn.tx.buried(asked.attempt_id):
+        return attempt_over()
+    lease = turn.tx.lease_of(asked.key)
+    if lease is not None and lease.state in WAITS:
+        return _of_waiting(turn, lease, asked, checks)
+    ours = lease is not None and lease.attempt_id == asked.attempt_id
+    if lease is not None and ours and not adopted_unseen(lease):
+        return _again(lease)
+    person = Person(user=asked.key.user, groups=asked.groups)
+    resolved = resolve(turn.desk.book.policy, person, asked.choice, turn.now)
+    if lease is not None and is_its_ask(lease, asked.attempt_id, resolved):
+        environment = _checked(resolved, checks)
+        # It runs already, whatever has become of its environment since.
+        known = None if isinstance(environment, RefusedError) else environment
+        return recorded_late(turn, lease, asked, resolved, known)
+    refusal = None if lease is None else _end_former(turn, lease, asked.former)
+    return refusal or _decide(turn, asked, resolved, checks, turn.now)
+
+
+def _of_waiting(turn: Turn, lease: OpenLease, asked: Ask, checks: Checks) -> Grant | RefusedError:
+    """Answer an ask whose server waits: the same wish goes on, another one takes its place.
+
+    Somebody who has left the team or project since then hears so, and the request is closed. A
+    wish that cannot be at all changes nothing.
+    """
+    if lease.attempt_id == asked.attempt_id:
+        return still_waiting(turn, lease)
+    person = Person(user=asked.key.user, groups=asked.groups)
+    policy = turn.desk.book.policy
+    if not wants_the_same(lease, asked.choice):
+        resolved = resolve(policy, person, asked.choice, turn.now)
+        close(turn, lease, End(Cause.replaced))
+        return _decide(turn, asked, resolved, checks, kept_since(lease, resolved) or turn.now)
+    try:
+        resolved = resolve(policy, person, pinned(lease, asked.choice), turn.now)
+    except RefusedError as refusal:
+        close(turn, lease, End(Cause.denied, reason=_reason_of(refusal)))
+        return refusal
+    return _claim(turn, lease, asked, resolved, checks)
+
+
+def _claim(
+    turn: Turn, lease: OpenLease, asked: Ask, resolved: Resolved, checks: Checks
+) -> Grant | RefusedError:
+    """Decide on a waiting request again, with the rules as they are now."""
+    environment = _checked(resolved, checks)
+    if isinstance(environment, RefusedError):
+        close(turn, lease, End(Cause.denied, reason=_reason_of(environment)))
+        return environment
+    request = Request(
+        key=asked.key,
+        resolved=resolved,
+        requested_at=lease.requested_at,
+        asked_at=lease.asked_at,
+        priority=turn.number(lease),
+        lease_id=lease.id,
+    )
+    held = lease.state is LeaseState.held
+    snapshot = turn.snapshot()
+    decision = reconsider(snapshot, request, lease.takes) if held else decide(snapshot, request)
+    match decision:
+        case Admitted():
+            auto = settle_starts(turn, lease)
+            lease = renewed(turn, lease if held else hold(turn, lease, decision), asked, resolved)
+            lease = lease.model_copy(update={"autostarted": auto})
+            return granted(turn, lease, resolved, decision, environment)
+        case Queued(reason=reason):
+            lease = release(turn, lease, reason) if held else lease
+            wished = {"choice": resolved.choice, "when": asked.when or lease.when}
+            if lease.model_copy(update=wished) != lease:
+                lease = turn.record(lease.model_copy(update=wished))
+            return still_waiting(turn, lease)
+        case Denied(reason=reason):
+            close(turn, lease, End(Cause.denied, reason=reason))
+            return denied(reason)
+
+
+def _again(lease: OpenLease) -> Grant | RefusedError:
+    """Repeat the answer that the hub lost."""
+    if lease.state is LeaseState.stopping or lease.grant is None:
+        return still_stopping(lease)
+    return lease.grant
+
+
+def _end_former(turn: Turn, lease: OpenLease, former: Liveness) -> RefusedError | None:
+    """Close the lease of an earlier attempt where its process is gone; else say why not.
+
+    The spawner's own poll is believed when it says that a process lives, and when this machine
+    cannot tell. Where this machine sees the process, nobody's "gone" counts.
+    """
+    match lease.state:
+        case LeaseState.requested:
+            close(turn, lease, End(Cause.replaced))
+            return None
+        case LeaseState.stopping:
+            # Only what this machine saw itself is proof: `stop()` may have raised, and the poll
+            # that the hub then believes may be the one that failed.
+            if former is Liveness.gone and turn.desk.alive(lease) is Liveness.gone:
+                close(turn, lease, End(lease.cause or Cause.failed))
+                return None
+            return still_stopping(lease)
+        case _:
+            if former is not Liveness.gone or turn.desk.alive(lease) is Liveness.alive:
+                return still_alive(lease)
+            starting = lease.state is LeaseState.starting
+            cause = Cause.failed if starting else Cause.lost
+            close(turn, lease, End(cause, at=lease.last_seen_at))
+            return None
+
+
+def _decide(
+    turn: Turn, asked: Ask, resolved: Resolved, checks: Checks, since: datetime
+) -> Grant | RefusedError:
+    """Answer a wish that has no lease yet; `since` is its place among those that wait."""
+    environment = _checked(resolved, checks)
+    if isinstance(environment, RefusedError):
+        _record_refusal(turn, asked, resolved, _reason_of(environment), Cause.denied)
+        return environment
+    decision = decide(
+        turn.snapshot(),
+        Request(
+            key=asked.key,
+            resolved=resolved,
+            requested_at=since,
+            priority=turn.arriving(resolved, since),
+        ),
+    )
+    match decision:
+        case Admitted():
+            lease = turn.record(asked_lease(turn, asked, resolved))
+            return granted(turn, lease, resolved, decision, environment)
+        case Queued(reason=reason) if asked.when is not None:
+            lease = turn.record(asked_lease(turn, asked, resolved))
+            return still_waiting(turn, join(turn, lease, asked, reason, since))
+        case Queued(reason=reason, retry_after_s=retry_after_s):
+            _record_refusal(turn, asked, resolved, reason, Cause.not_queued)
+            return would_queue(reason, retry_after_s)
+        case Denied(reason=reason):
+            _record_refusal(turn, asked, resolved, reason, Cause.denied)
+            return denied(reason)
+
+
+def _checked(resolved: Resolved, checks: Checks) -> Environment | RefusedError | None:
+    """Take the environment as it was checked before the lock.
+
+    Raises
+    ------
+    UncheckedError
+        When it was not; nothing was written.
+    """
+    if resolved.environment is None:
+        return None
+    if resolved.environment not in checks:
+        raise UncheckedError(resolved.environment)
+    return checks[resolved.environment]
+
+
+def _reason_of(refusal: RefusedError) -> Reason:
+    return Reason(code=refusal.code, message=refusal.message, figures=refusal.figures)
+
+
+def _record_refusal(
+    turn: Turn, asked: Ask, resolved: Resolved, reason: Reason, cause: Cause
+) -> None:
+    lease = turn.record(asked_lease(turn, asked, resolved))
+    close(turn, lease, End(cause, reason=reason))

@@ -1,0 +1,120 @@
+"""The end of a lease: one transaction closes it, posts its charges and settles what was intended.
+
+Whoever calls it holds the proof that the server is gone, or the lease never had one.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..admission.order import promotions
+from ..lease import (
+    NEEDS_PROOF,
+    Cause,
+    LeaseState,
+    OpenLease,
+    Posting,
+    Reason,
+    Standing,
+)
+from ..lease.reserving import REST
+from ..metering import charge
+from ..policy.catalogue import PriceSpan, price_spans
+from .desk import Desk, Turn
+from .following import follow
+from .restcharges import own_part, rest_part, rest_spans
+from .words import end_reason
+
+_DELIBERATE = frozenset({Cause.user, Cause.admin})
+"""Ends that somebody wanted: a change of profile that waits for the same server ends as well."""
+
+
+@dataclass(frozen=True)
+class End:
+    """How a lease ended. `at` is when its server was last known to live; now where not given."""
+
+    cause: Cause
+    at: datetime | None = None
+    reason: Reason | None = None
+
+
+def close(turn: Turn, lease: OpenLease, end: End) -> OpenLease:
+    """Close a lease whose server is gone, and let its team's oldest borrowed lease move up."""
+    ended_at = _within(lease, end.at or turn.now, turn.now)
+    closed = lease.model_copy(
+        update={
+            "state": LeaseState.closed,
+            "state_since": turn.now,
+            "closed_at": ended_at,
+            "cause": end.cause,
+            "reason": end.reason or end_reason(lease, end.cause),
+            "notice": None,
+        }
+    )
+    turn.record(closed)
+    if lease.state in NEEDS_PROOF:
+        turn.tx.post(charges(turn.desk, closed, ended_at), at=turn.now)
+        turn.tx.bury(lease.attempt_id, at=turn.now)
+    for intent in turn.tx.intents():
+        if intent.lease_id == lease.id:
+            turn.tx.settle(intent.id, end.cause.value, at=turn.now)
+    turn.desk.verdicts.pop(lease.id, None)
+    promote(turn)
+    fresh = follow(turn, closed)
+    if fresh is not None and closed.cause in _DELIBERATE:
+        close(turn, fresh, End(Cause.cancelled))
+    return closed
+
+
+def charges(desk: Desk, lease: OpenLease, end: datetime) -> tuple[Posting, ...]:
+    """Charge a lease until `end`: to its team, and after the stop limit to the site.
+
+    What is kept empty beside a lease that is alone has lines of its own.
+    """
+    rest = rest_part(lease)
+    lines = _charges(desk, own_part(lease), end)
+    return lines if rest is None else (*lines, *_charges(desk, rest, end))
+
+
+def _charges(desk: Desk, lease: OpenLease, end: datetime) -> tuple[Posting, ...]:
+    start = lease.assigned_at or end
+    # A moment more than is charged, so that a lease of no length has a price already.
+    known = spans(desk, lease, start, end + timedelta(seconds=1))
+    return charge(lease, known, end, stop_limit=stop_limit(desk))
+
+
+def stop_limit(desk: Desk) -> timedelta | None:
+    """How long after a stop was asked its team still pays; None while no policy says."""
+    policy = desk.book.known
+    return None if policy is None else policy.notice.stop_limit
+
+
+def spans(desk: Desk, lease: OpenLease, start: datetime, end: datetime) -> tuple[PriceSpan, ...]:
+    """Prices of a lease over a stretch of time.
+
+    The dated prices of the policy in force; where that no longer has the pool, the price that
+    was agreed at the start, since a rule that is gone makes nothing free.
+    """
+    if end <= start:
+        return ()
+    policy = desk.book.known
+    if policy is not None and lease.pool in policy.pools and lease.flavor in REST.values():
+        return rest_spans(policy, lease, start, end)
+    if policy is not None and (lease.pool is None or lease.pool in policy.pools):
+        return price_spans(policy, lease.pool, lease.flavor, start, end)
+    return (PriceSpan(start, end, lease.price_micro_per_hour),)
+
+
+def _within(lease: OpenLease, end: datetime, now: datetime) -> datetime:
+    """Keep an end between the start of the charge and now, whatever a clock said."""
+    earliest = lease.charged_until or lease.assigned_at or lease.requested_at
+    return max(earliest, min(end, now))
+
+
+def promote(turn: Turn) -> None:
+    """Let borrowed leases that now fit into their team's guarantee become guaranteed."""
+    if turn.desk.book.known is None:
+        return
+    policy = turn.policy
+    leases = {lease.id: lease for lease in turn.tx.leases()}
+    for lease_id in promotions(policy, leases.values()):
+        turn.record(leases[lease_id].model_copy(update={"standing": Standing.guaranteed}))

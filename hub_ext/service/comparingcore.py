@@ -1,0 +1,22 @@
+"""The part of the core that hears what a comparison with the hub found.
+
+Like the rest of the core: synchronous, in one thread, `now` with each call.
+"""
+
+from datetime import datetime
+
+from ..lease import LeaseId, ProcessRef
+from . import reporting
+from .desk import Desk
+
+
+class ComparingCore:
+    """What no report has told, because it was lost with the hub that would have sent it."""
+
+    _desk: Desk
+
+    def came_up(
+        self, lease_id: LeaseId, process: ProcessRef | None, *, at: datetime, now: datetime
+    ) -> bool:
+        """Record that a starting server runs; see `reporting.came_up`."""
+        return reporting.came_up(self._desk, lease_id, process, at=at, now=now)

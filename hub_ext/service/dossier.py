@@ -1,0 +1,72 @@
+"""Everything that is on record about one lease: for the page that says why, with its evidence.
+
+It reads; who may read is for the caller to check.
+"""
+
+from datetime import datetime
+
+from ..lease import Event, LeaseId, LeaseView, Posting, Value, Verdict
+from ..ledger.charges import CHARGE_POSTED
+from .again import may_ask_again
+from .closing import charges
+from .desk import Desk
+from .restcharges import rest_id
+from .views import view_of
+
+MOST_EVENTS = 200
+"""Events of one lease that are shown; older ones stay in the ledger."""
+
+
+class Dossier(Value):
+    """One lease as its page shows it.
+
+    `events` are the newest, newest first. `lines` are its charges, open ones until now.
+    `evidence` is the judgement behind the newest announced stop, else the newest judgement.
+    """
+
+    view: LeaseView
+    events: tuple[tuple[int, Event], ...]
+    lines: tuple[Posting, ...]
+    evidence: Verdict | None
+    may_ask_again: bool = False
+    """It was called in, and can wait again in its old place."""
+
+
+def dossier(desk: Desk, lease_id: LeaseId, *, now: datetime) -> Dossier:
+    """Gather what is known of one lease, open or closed.
+
+    Raises
+    ------
+    RefusedError
+        When there is none of that id.
+    """
+    view = view_of(desk, lease_id, now=now)
+    with desk.turn(now) as turn:
+        lease = turn.found(lease_id)
+        events = turn.tx.events(lease_id=lease_id, limit=MOST_EVENTS, newest=True)
+        may = may_ask_again(turn, lease)
+        posted = turn.tx.events(lease_id=lease_id, kinds=(CHARGE_POSTED,), limit=MOST_EVENTS)
+        if lease.rest:
+            beside = rest_id(lease_id)
+            posted += turn.tx.events(lease_id=beside, kinds=(CHARGE_POSTED,), limit=MOST_EVENTS)
+    lines = charges(desk, lease, now) if lease.open else _posted(posted)
+    evidence = _evidence(events) or view.verdict
+    return Dossier(view=view, events=events, lines=lines, evidence=evidence, may_ask_again=may)
+
+
+def _posted(events: tuple[tuple[int, Event], ...]) -> tuple[Posting, ...]:
+    found = []
+    for _seq, event in events:
+        lines = event.body.get("postings")
+        if isinstance(lines, list):
+            found += [Posting.model_validate(line) for line in lines]
+    return tuple(found)
+
+
+def _evidence(events: tuple[tuple[int, Event], ...]) -> Verdict | None:
+    """The judgement that an announced stop rests on, else the newest that was recorded."""
+    for kind, name in (("notice.given", "evidence"), ("verdict.changed", "verdict")):
+        for _seq, event in events:
+            if event.kind == kind and event.body.get(name):
+                return Verdict.model_validate(event.body[name])
+    return None

@@ -1,0 +1,158 @@
+"""What the agents found on the nodes, and which devices may be handed out because of it.
+
+Held in memory: after a restart each agent is asked to tell again. A silent node has no usable
+device, because nobody knows what is true there.
+"""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from ..i18n import _
+from ..idle import STALE_PERIODS
+from ..lease import AgentState, Device, Inventory, PoolName, SampleBatch
+from ..ledger.readings import AHEAD
+from ..mig.geometry import declared_devices
+from ..mig.placement import usable
+from ..policy.model import Policy
+
+_Found = tuple[tuple[Device, ...], tuple[str, ...]]
+
+
+class _Heard(NamedTuple):
+    """Inventories of the nodes that are not silent, and when that is so."""
+
+    since: datetime
+    until: datetime
+    inventories: tuple[Inventory, ...]
+
+
+class Floor:
+    """Newest inventory and batch of each node.
+
+    Parameters
+    ----------
+    silence
+        Time without a batch after which a node counts as silent.
+    """
+
+    def __init__(self, silence: timedelta) -> None:
+        self._silence = silence
+        self._inventories: dict[str, Inventory] = {}
+        self._batches: dict[str, tuple[datetime, SampleBatch]] = {}
+        self._heard: _Heard | None = None
+        self._cached: tuple[Policy, tuple[Inventory, ...], _Found] | None = None
+
+    def take(self, batch: SampleBatch, *, now: datetime) -> bool:
+        """Keep a batch; return whether the node's inventory is still wanted."""
+        if batch.inventory is not None:
+            self._inventories[batch.node] = batch.inventory
+        self._batches[batch.node] = (now, batch)
+        self._heard = None
+        return batch.node not in self._inventories
+
+    def told_at(self, node: str) -> datetime | None:
+        """When a node's newest batch came; None before the first."""
+        known = self._batches.get(node)
+        return known[0] if known else None
+
+    def source(self, node: str) -> str:
+        """Who measures on a node: nvml, simulated, or nothing so far."""
+        known = self._batches.get(node)
+        return known[1].source if known else ""
+
+    def period_s(self, node: str) -> float | None:
+        """Seconds between two batches of a node; None before the first."""
+        known = self._batches.get(node)
+        return known[1].period_s if known else None
+
+    def slowest_s(self) -> float | None:
+        """Longest period in seconds of any agent; None before the first batch."""
+        return max((batch.period_s for _at, batch in self._batches.values()), default=None)
+
+    def inventories(self, *, now: datetime) -> tuple[Inventory, ...]:
+        """Newest inventory of each node that is not silent."""
+        if self._heard is None or not self._heard.since <= now <= self._heard.until:
+            self._heard = self._hear(now)
+        return self._heard.inventories
+
+    def _hear(self, now: datetime) -> "_Heard":
+        """Look at each node, which is dear, and say until when the answer stays the same."""
+        heard = {
+            node: inventory
+            for node, inventory in sorted(self._inventories.items())
+            if not self._silent(node, now)
+        }
+        until = min((self._silent_after(node) for node in heard), default=now)
+        return _Heard(now, until, tuple(heard.values()))
+
+    def found(self, node: str) -> tuple[Device, ...]:
+        """Devices of a node's newest inventory, and the time-shares of those that are shared."""
+        inventory = self._inventories.get(node)
+        if inventory is None:
+            return ()
+        matched = () if self._cached is None else self._cached[2][0]
+        shares = (one for one in matched if one.shared_by is not None and one.node == node)
+        return tuple({one.id: one for one in (*inventory.devices, *shares)}.values())
+
+    def agents(self, *, now: datetime) -> tuple[AgentState, ...]:
+        """How each agent that ever reported to this process stands."""
+        return tuple(
+            AgentState(
+                node=node,
+                source=batch.source,
+                at=at,
+                silent=self._silent(node, now),
+                problem=self._problem(node),
+            )
+            for node, (at, batch) in sorted(self._batches.items())
+        )
+
+    def devices(self, policy: Policy, *, now: datetime) -> _Found:
+        """Devices that may be handed out, and a sentence for each that is declared but not found.
+
+        Matching costs more than a decision, so it is done again only when something changed.
+        """
+        found = self.inventories(now=now)
+        if self._cached is not None:
+            last_policy, last_found, answer = self._cached
+            if last_policy is policy and last_found == found:
+                return answer
+        answer = usable(declared(policy), found)
+        self._cached = (policy, found, answer)
+        return answer
+
+    def _silent(self, node: str, now: datetime) -> bool:
+        if node not in self._batches:
+            return True
+        return now > self._silent_after(node)
+
+    def _silent_after(self, node: str) -> datetime:
+        at, batch = self._batches[node]
+        # A slow agent is not silent: two missed batches in a row are.
+        return at + max(self._silence, timedelta(seconds=2.5 * batch.period_s))
+
+    def _problem(self, node: str) -> str:
+        inventory = self._inventories.get(node)
+        found = inventory.problem if inventory else ""
+        return "; ".join(words for words in (found, _clock_words(*self._batches[node])) if words)
+
+
+def _clock_words(at: datetime, batch: SampleBatch) -> str:
+    """Say that an agent's clock is wrong, so that its readings count for nothing."""
+    ahead = batch.sent_at - at
+    if ahead > AHEAD:
+        words = _("its clock is {n} s ahead, so its readings are left out; set that clock")
+    elif -ahead > max(AHEAD, STALE_PERIODS * timedelta(seconds=batch.period_s)):
+        words = _("its clock is {n} s behind, so its readings count as old; set that clock")
+    else:
+        return ""
+    return words.format(n=int(abs(ahead).total_seconds()))
+
+
+def declared(policy: Policy) -> tuple[Device, ...]:
+    """All devices that the policy's pools should have."""
+    return tuple(
+        device
+        for name, pool in policy.pools.items()
+        for device in declared_devices(PoolName(name), pool)
+    )

@@ -1,0 +1,196 @@
+"""Turns the governor's recurring work: compare with the hub, judge idleness, carry out intents.
+
+A pass that fails is counted, told and tried again; only the loss of the ledger ends the loops.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ..admission.calling import Plan, plan
+from ..admission.forecast import forecast
+from ..errors import FencedError, GpuCommonsError
+from ..lease import LeaseId
+from .calling_in import Sight
+from .config import Settings
+from .cull import Culler, Step
+from .ending import work_endings
+from .governor import Governor
+from .hub import HubClient
+from .intents import work_intents
+from .reconcile import Reconciler
+from .runner import CoreRunner
+from .starts import Starter
+from .stream import Stream
+from .unused import stop_unused
+
+_LOG = logging.getLogger(__name__)
+
+AT_NEWS = frozenset({"queue", "calls", "reservations", "starts"})
+"""Loops that also turn at once when any lease has changed: people wait for them."""
+
+TRIES = 3
+"""A plan that was overtaken is made again so often; then it is made where nothing overtakes it."""
+
+Pass = Callable[[], Awaitable[object]]
+
+
+@dataclass
+class Beat:
+    """How one loop stands. Seconds are of the monotonic clock; `words` tell the newest failure."""
+
+    every_s: float
+    passes: int = 0
+    failures: int = 0
+    last_good_s: float | None = None
+    last_took_s: float = 0.0
+    words: str = ""
+
+    def age_s(self) -> float | None:
+        """Seconds since the last good pass; None before the first."""
+        return None if self.last_good_s is None else time.monotonic() - self.last_good_s
+
+
+@dataclass
+class Loops:
+    """All loops of one governor.
+
+    Parameters
+    ----------
+    core
+        The clock is in there: each act in the core gets one `now`.
+    """
+
+    core: CoreRunner
+    hub: HubClient
+    settings: Settings
+    beats: dict[str, Beat] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._culler = Culler()
+        self._reconciler = Reconciler(self.core, self.hub)
+        self._starter = Starter(self.core, self.hub)
+
+    async def run(self) -> None:
+        """Run until cancelled.
+
+        Raises
+        ------
+        FencedError
+            When another governor holds the ledger now.
+        """
+        loops: dict[str, tuple[Pass, float]] = {
+            "reconcile": (self._reconciler.compare, self.settings.reconcile_s),
+            "cull": (self.cull, self.settings.cycle_s),
+            "intents": (self._intents, self.settings.intents_s),
+            "reservations": (self._reservations, self.settings.intents_s),
+            "queue": (self._queue, self.settings.intents_s),
+            "calls": (self._calls, self.settings.intents_s),
+            "forecast": (self._forecast, self.settings.cycle_s),
+            "starts": (self._starter.begin, self.settings.intents_s),
+            "unused": (self._unused, self.settings.cycle_s),
+        }
+        try:
+            async with asyncio.TaskGroup() as group:
+                for name, (work, every_s) in loops.items():
+                    beat = self.beats[name] = Beat(every_s)
+                    stream = self.core.stream if name in AT_NEWS else None
+                    group.create_task(_turn(name, work, beat, stream), name=name)
+        finally:
+            self._starter.cancel()
+
+    async def cull(self) -> None:
+        """Look at every live lease once; between two of them others get their turn."""
+        for lease_id in await self.core.run(self._culler.live):
+            await self.core.run(self._look(lease_id))
+
+    def _look(self, lease_id: LeaseId) -> Callable[[Governor, datetime], Step]:
+        def act(governor: Governor, now: datetime) -> Step:
+            return self._culler.look(governor, lease_id, now)
+
+        return act
+
+    async def _reservations(self) -> None:
+        await self.core.run(lambda governor, now: governor.tend_reservations(now=now))
+
+    async def _queue(self) -> None:
+        await self.core.run(lambda governor, now: governor.serve_queue(now=now))
+
+    async def _calls(self) -> None:
+        for _try in range(TRIES):
+            sight = await self.core.run(lambda governor, now: governor.look_at_calls(now=now))
+            if sight is None:
+                return
+            # Beside the core: many owners and many borrowers take longer than anybody shall wait.
+            planned = await asyncio.to_thread(plan, sight.snapshot)
+            if await self.core.run(_settling(sight, planned)):
+                return
+        await self.core.run(lambda governor, now: governor.review_calls(now=now))
+
+    async def _forecast(self) -> None:
+        await self.core.run(lambda governor, now: governor.look_at_waits(now=now))
+        ground = await self.core.run(lambda governor, now: governor.look_ahead(now=now))
+        if ground is not None:
+            # Beside the core: many courses of a long queue take longer than anybody shall wait.
+            made = await asyncio.to_thread(forecast, ground.snapshot, ground.known)
+            await self.core.run(lambda governor, _now: governor.foresee(ground, made))
+
+    async def _unused(self) -> None:
+        await stop_unused(self.core, self.hub)
+
+    async def _intents(self) -> None:
+        await work_intents(self.core, self.hub, self.settings)
+        await work_endings(self.core, self.settings)
+
+
+def _settling(sight: Sight, planned: Plan) -> Callable[[Governor, datetime], bool]:
+    def act(governor: Governor, now: datetime) -> bool:
+        return governor.settle_calls(sight, planned, now=now)
+
+    return act
+
+
+async def _turn(name: str, work: Pass, beat: Beat, stream: Stream | None) -> None:
+    if stream is None:
+        while True:
+            await _pass(name, work, beat)
+            await asyncio.sleep(beat.every_s)
+    with stream.watcher() as news:
+        while True:
+            news.clear()
+            await _pass(name, work, beat)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(news.wait(), beat.every_s)
+
+
+async def _pass(name: str, work: Pass, beat: Beat) -> None:
+    began = time.monotonic()
+    try:
+        await work()
+    except FencedError:
+        raise
+    except GpuCommonsError as error:
+        _failed(name, beat, error)
+    except Exception as error:  # noqa: BLE001 - a fault of ours must not end the loop unseen
+        _LOG.exception("The %s loop met a fault; it goes on", name)
+        _failed(name, beat, error)
+    else:
+        if beat.words:
+            _LOG.info("The %s loop works again", name)
+        beat.words = ""
+        beat.last_good_s = time.monotonic()
+    beat.passes += 1
+    beat.last_took_s = time.monotonic() - began
+
+
+def _failed(name: str, beat: Beat, error: Exception) -> None:
+    words = str(error) or type(error).__name__
+    if words != beat.words:
+        # Once a kind, not once a pass: a hub that is away for an hour fills no disk.
+        _LOG.warning("The %s loop: %s", name, words)
+    beat.words = words
+    beat.failures += 1

@@ -1,0 +1,78 @@
+"""What is charged for GPUs that are kept for a reservation while no server uses them.
+
+Each such stretch of time has lines of its own, beside those of its leases and never in them.
+"""
+
+from datetime import datetime, timedelta
+
+from ..lease import (
+    AttemptId,
+    Cause,
+    LeaseId,
+    LeaseState,
+    OpenLease,
+    Posting,
+    Standing,
+)
+from ..lease.reserving import UNUSED, Reservation
+from ..metering import unused
+from ..policy.catalogue import price_at, price_spans
+from .desk import Desk, Turn
+
+
+def charged(
+    turn: Turn, one: Reservation, until: datetime, cause: Cause | None = None
+) -> Reservation:
+    """Post the unused time of a reservation up to an instant; none is open after that."""
+    current = one.current
+    if current is None or current.kept_since is None:
+        return one
+    lines = unused_lines(turn.desk, one, until, cause)
+    turn.tx.post(lines, at=turn.now, actor=turn.actor)
+    settled = current.model_copy(update={"kept_since": None})
+    return one.model_copy(update={"current": settled, "kept": one.kept + 1})
+
+
+def unused_lines(
+    desk: Desk, one: Reservation, until: datetime, cause: Cause | None = None
+) -> tuple[Posting, ...]:
+    """Charge the stretch that goes on now, if any, as if it ended at `until`."""
+    if one.current is None or one.current.kept_since is None:
+        return ()
+    since = one.current.kept_since
+    end = max(since, min(until, one.current.end))
+    policy = desk.book.known
+    priced = policy is not None and one.pool in policy.pools
+    kept = OpenLease(
+        id=LeaseId(f"{one.id}-{one.kept + 1}"),
+        key=one.key,
+        attempt_id=AttemptId(one.id),
+        choice=one.choice,
+        team=one.team,
+        project=one.project,
+        profile=one.profile,
+        pool=one.pool,
+        flavor=UNUSED,
+        units=one.units,
+        standing=Standing.guaranteed,
+        state=LeaseState.closed,
+        state_since=since,
+        requested_at=since,
+        assigned_at=since,
+        started_at=since,
+        closed_at=end,
+        cause=cause,
+        price_micro_per_hour=(
+            price_at(policy, one.pool, one.flavor, since) if policy is not None and priced else None
+        ),
+        currency=policy.currency if policy is not None else "",
+        policy_generation=desk.book.state.generation,
+    )
+    # A moment more than is charged, so that a stretch of no length has a price already.
+    last = end + timedelta(seconds=1)
+    spans = (
+        price_spans(policy, one.pool, one.flavor, since, last)
+        if policy is not None and priced
+        else ()
+    )
+    return unused(kept, spans, end, one.unused_percent)

@@ -1,0 +1,236 @@
+"""The page of one person: what runs, what it cost, and which rules bind them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ...i18n import _, ngettext
+from ...lease import LeaseView, OpenLease, Usage, UserName
+from ...lease.reserving import Reservation
+from ...policy.catalogue import Person, teams_of
+from ...policy.model import IdleRule, Policy
+from ...units import duration_text
+from .. import formats
+from ..access import Caller
+from ..governor import Governor
+from ..tickets import WAITS
+from ..usage import Scope
+from ..windows import Window, window
+from . import amounts, upkeep
+from .reserving import state_words
+from .rows import LeaseRow, QuotaRow, lease_row, quota_rows, usage_lines
+from .upkeep import Upkeep
+
+
+@dataclass(frozen=True)
+class Mine:
+    """One person's figures at one instant, as the core gave them."""
+
+    policy: Policy | None
+    window: Window
+    usage: Usage
+    user: str
+    leases: tuple[OpenLease, ...]
+    teams: tuple[str, ...]
+    team_leases: tuple[OpenLease, ...]
+    now: datetime
+    upkeep: Upkeep
+    begun: tuple[Reservation, ...]
+    """Reservations whose time has come and that no server uses."""
+    simulated: bool
+    """Whether the GPUs of this hub, and so all readings of them, are simulated."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One figure at the head of a page, with where it comes from."""
+
+    label: str
+    value: str
+    note: str
+    href: str
+
+
+def gather(governor: Governor, caller: Caller, name: str, now: datetime) -> Mine:
+    """Read everything of one person, in the core's thread."""
+    policy = governor.known_policy
+    asked = window(name, now, policy.timezone if policy else "UTC")
+    person = Person(user=UserName(caller.name), groups=caller.groups)
+    teams = tuple(str(team) for team in teams_of(policy, person)) if policy else ()
+    return Mine(
+        policy=policy,
+        window=asked,
+        usage=governor.usage(
+            Scope("me", user=caller.name), asked.start, min(asked.end, now), now=now
+        ),
+        user=caller.name,
+        # What waits has a page of its own.
+        leases=tuple(one for one in governor.leases(user=caller.name) if one.state not in WAITS),
+        teams=teams,
+        team_leases=governor.leases(teams=teams) if teams else (),
+        now=now,
+        upkeep=upkeep.gather(governor, now),
+        begun=tuple(
+            one
+            for one in governor.reserved(now, now)[0]
+            if one.key.user == caller.name and one.current is not None and not one.current.used
+        ),
+        simulated=any(device.simulated for device in governor.devices(now=now)),
+    )
+
+
+def sheet(mine: Mine, views: Sequence[LeaseView]) -> dict[str, object]:
+    """Put it into words; `views` show the person's open leases."""
+    zone = mine.policy.timezone if mine.policy else "UTC"
+    rows = _rows(mine, views, zone)
+    return {
+        "window": mine.window,
+        "tiles": _tiles(mine, views),
+        "leases": rows,
+        "lines": usage_lines(mine.usage, zone),
+        "total_hours": formats.gpu_hours(mine.usage.total.unit_s),
+        "total": amounts.total(mine.usage.total),
+        "teams": mine.teams,
+        "quotas": _quotas(mine),
+        "rules": _rules(mine),
+        "announced": upkeep.sentences(mine.upkeep, mine.user, mine.teams),
+        "reserved": [state_words(one, zone) for one in mine.begun],
+        "simulated": mine.simulated or any(row.simulated for row in rows),
+    }
+
+
+def _rows(mine: Mine, views: Sequence[LeaseView], zone: str) -> tuple[LeaseRow, ...]:
+    return tuple(
+        lease_row(view, view.lease, mine.policy, zone) for view in views if view.lease is not None
+    )
+
+
+def _tiles(mine: Mine, views: Sequence[LeaseView]) -> tuple[Tile, ...]:
+    total, title = mine.usage.total, mine.window.title
+    holding = [view for view in views if view.lease and view.lease.pool]
+    rates = [view.cost.price_micro_per_hour for view in holding if view.cost]
+    priced = [rate for rate in rates if rate is not None]
+    if not holding:
+        now_value, now_note = _("nothing"), _("No GPU held. Nothing is being charged.")
+    else:
+        now_value = _("{amount} / h").format(
+            amount=formats.money(sum(priced) if priced else None, mine.usage.currency)
+        )
+        if not priced:
+            now_value = _("not priced")
+        n = len(holding)
+        now_note = ngettext("{n} server with a GPU", "{n} servers with GPUs", n).format(n=n)
+        if priced and len(priced) < len(rates):
+            now_note += _(", not all priced")
+    n = total.leases
+    count = ngettext("{n} lease", "{n} leases", n).format(n=n)
+    return (
+        Tile(_("Running now"), now_value, now_note, "#leases"),
+        Tile(
+            _("Charged, {window}").format(window=title),
+            amounts.total(mine.usage.total),
+            count,
+            "#charges",
+        ),
+        Tile(
+            _("GPU-hours held, {window}").format(window=title),
+            formats.gpu_hours(total.unit_s),
+            count,
+            "#charges",
+        ),
+        Tile(
+            _("Really used, {window}").format(window=title),
+            formats.percent(total.utilised_percent),
+            _measured(mine.usage),
+            "#charges",
+        ),
+    )
+
+
+def _measured(usage: Usage) -> str:
+    total = usage.total
+    if not total.measured_s:
+        return _("No reading yet: unknown, not idle.")
+    return _("measured {measured} of {held} held").format(
+        measured=formats.span(total.measured_s), held=formats.span(total.held_s)
+    )
+
+
+def _quotas(mine: Mine) -> tuple[QuotaRow, ...]:
+    if mine.policy is None:
+        return ()
+    return tuple(
+        row
+        for team in mine.teams
+        for row in quota_rows(
+            mine.policy, team, [lease for lease in mine.team_leases if lease.team == team]
+        )
+    )
+
+
+def _rules(mine: Mine) -> tuple[str, ...]:
+    """Every limit and rule that holds for this person, a sentence each."""
+    if mine.policy is None:
+        return ()
+    limits = [line for team in mine.teams for line in _team_limits(mine.policy, team)]
+    idle = [_idle(name, rule, mine.policy) for name, rule in mine.policy.idle.items()]
+    return (_mode(mine.policy), *limits, *idle)
+
+
+def _mode(policy: Policy) -> str:
+    return {
+        "observe": _("Quota is only observed here: nothing free is refused for it."),
+        "advise": _("Quota is advised here: you are told, and nothing free is refused for it."),
+        "enforce": _("Quota is enforced."),
+    }[policy.modes.quota]
+
+
+def _team_limits(policy: Policy, team: str) -> list[str]:
+    rules, lines = policy.teams[team], []
+    if rules.most_leases_per_person is not None:
+        lines.append(
+            _("Team {team}: a person may have {n} servers with GPUs at once.").format(
+                team=team, n=rules.most_leases_per_person
+            )
+        )
+    if rules.most_leases is not None:
+        lines.append(
+            _("Team {team}: the whole team may have {n} servers with GPUs at once.").format(
+                team=team, n=rules.most_leases
+            )
+        )
+    if rules.largest_request is not None:
+        lines.append(
+            _("Team {team}: one server may hold at most {size}.").format(
+                team=team, size=formats.gpus(rules.largest_request)
+            )
+        )
+    if rules.longest_lifetime is not None:
+        lines.append(
+            _("Team {team}: a server lives {span} at most.").format(
+                team=team, span=duration_text(rules.longest_lifetime)
+            )
+        )
+    return lines
+
+
+def _idle(name: str, rule: IdleRule, policy: Policy) -> str:
+    kinds = {
+        "gpu": _("whole GPUs"),
+        "mig": _("MIG devices"),
+        "share": _("time-shares of a GPU"),
+        "none": _("servers without a GPU"),
+    }
+    acts = {
+        "observe": _("only recorded here"),
+        "advise": _("told to you, not stopped"),
+        "enforce": _("stopped after a notice of {notice}").format(
+            notice=duration_text(rule.notice)
+        ),
+    }[policy.modes.idle]
+    return _("Idle rule {name}, for {kinds}: quiet for {limit} is idle and {acts}.").format(
+        name=name,
+        kinds=", ".join(kinds[kind] for kind in rule.applies),
+        limit=duration_text(rule.limit),
+        acts=acts,
+    )

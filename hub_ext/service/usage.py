@@ -1,0 +1,60 @@
+"""What was held and charged in a window: postings of closed leases, reckoning of open ones.
+
+Charges come from the ledger alone; samples only say how much of the time was really used.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..lease import Posting, Usage
+from ..ledger.store import Tx
+from ..reports import tables
+from .closing import charges
+from .desk import Desk
+from .reservedcharges import unused_lines
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Whose usage: one person's, some teams', or everybody's where both are None."""
+
+    name: str
+    user: str | None = None
+    teams: tuple[str, ...] | None = None
+
+
+def usage(desk: Desk, scope: Scope, start: datetime, end: datetime, *, now: datetime) -> Usage:
+    """Sum up [start, end) as of now."""
+    with desk.turn(now) as turn:
+        lines = _lines(desk, turn.tx, scope, start, end, now)
+        opened = frozenset(lease.id for lease in turn.tx.leases())
+    policy = desk.book.known
+    asked = tables.Asked(scope.name, start, end, now, policy.currency if policy else "")
+    return tables.usage(lines, desk.samples.used(start, end), asked, running=opened)
+
+
+def _lines(
+    desk: Desk, tx: Tx, scope: Scope, start: datetime, end: datetime, now: datetime
+) -> list[Posting]:
+    """Charges that are posted, and those that would be posted now for what still runs."""
+    posted = tx.postings(start=start, end=end, user=scope.user, teams=scope.teams)
+    running = (
+        line
+        for lease in tx.leases()
+        if lease.holding
+        for line in charges(desk, lease, now)
+        if _inside(scope, line)
+    )
+    kept = (
+        line
+        for one in tx.reservations()
+        for line in unused_lines(desk, one, now)
+        if _inside(scope, line)
+    )
+    return [*posted, *running, *kept]
+
+
+def _inside(scope: Scope, line: Posting) -> bool:
+    if scope.user is not None and line.user != scope.user:
+        return False
+    return scope.teams is None or line.team in scope.teams

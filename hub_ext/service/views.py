@@ -1,0 +1,106 @@
+"""What people are shown of a lease: its state, cost, time left, readings and verdict.
+
+It reads and reckons; nothing is written here.
+"""
+
+from datetime import datetime, timedelta
+
+from ..admission.contract import of_lease
+from ..lease import (
+    Cost,
+    Isolation,
+    LeaseId,
+    LeaseState,
+    LeaseView,
+    OpenLease,
+    ServerKey,
+)
+from ..metering import cost
+from ..units import whole_seconds
+from .attempts import keyed
+from .closing import spans, stop_limit
+from .desk import Desk, Turn
+from .readings import newest
+from .restcharges import rest_part, summed
+from .stops import most_extension
+
+_STOPPABLE = frozenset({LeaseState.starting, LeaseState.running, LeaseState.noticed})
+
+
+def view(desk: Desk, key: ServerKey, *, now: datetime) -> LeaseView:
+    """Show a server's open lease, or how the last one ended."""
+    key = keyed(desk, key)
+    with desk.turn(now) as turn:
+        lease = turn.tx.lease_of(key)
+        ended = None if lease else turn.tx.last_ended(key)
+        return _view(turn, key, lease, ended)
+
+
+def view_of(desk: Desk, lease_id: LeaseId, *, now: datetime) -> LeaseView:
+    """Show one lease, open or closed.
+
+    Raises
+    ------
+    RefusedError
+        When there is none of that id.
+    """
+    with desk.turn(now) as turn:
+        lease = turn.found(lease_id)
+        if lease.open:
+            return _view(turn, lease.key, lease, None)
+        return _view(turn, lease.key, None, lease)
+
+
+def _view(
+    turn: Turn, key: ServerKey, lease: OpenLease | None, ended: OpenLease | None
+) -> LeaseView:
+    shown = lease or ended
+    if shown is None:
+        return LeaseView(seq=0, now=turn.now, server=key, lease=None)
+    until = turn.now if shown.closed_at is None else shown.closed_at
+    common = LeaseView(
+        seq=turn.tx.seq(shown.id),
+        now=turn.now,
+        server=key,
+        lease=lease,
+        ended=ended,
+        cost=cost_of(turn.desk, shown, until),
+        simulated=any(device.simulated for device in shown.devices),
+        isolation=shown.grant.isolation if shown.grant else Isolation.none,
+        task_title=_task_title(turn, shown),
+    )
+    if lease is None:
+        return common
+    live = lease.state in _STOPPABLE
+    policy = turn.desk.book.known
+    return common.model_copy(
+        update={
+            "time_left_s": whole_seconds(turn.now, lease.ends_at) if lease.ends_at else None,
+            "extend_max_s": most_extension(turn, lease)[0] if live else 0,
+            "can_stop": live,
+            "contract": of_lease(policy, lease, turn.now) if policy is not None else None,
+            "readings": newest(turn.desk, lease, turn.now),
+            "verdict": turn.desk.verdicts.get(lease.id),
+        }
+    )
+
+
+def _task_title(turn: Turn, lease: OpenLease) -> str:
+    policy = turn.desk.book.known
+    task = policy.task_types.get(lease.task_type or "") if policy is not None else None
+    return task.title if task is not None else lease.task_type or ""
+
+
+def cost_of(desk: Desk, lease: OpenLease, as_of: datetime) -> Cost:
+    """Reckon what a lease has cost until an instant, by what its close would post.
+
+    What is kept empty beside one that is alone is in it.
+    """
+    start = lease.assigned_at or as_of
+    # A moment more than is charged, so that a lease of no age has a price already.
+    end = as_of + timedelta(seconds=1)
+    known = spans(desk, lease, start, end)
+    rest = rest_part(lease)
+    if rest is not None:
+        known = summed([(1, known), (1, spans(desk, rest, start, end))])
+    return cost(lease, known, as_of, stop_limit=stop_limit(desk))

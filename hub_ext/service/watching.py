@@ -1,0 +1,56 @@
+"""Batches from the agents, and verdicts made of them: kept, answered, recorded where they change.
+
+A batch decides nothing.
+"""
+
+from datetime import datetime
+
+from ..lease import LeaseId, OpenLease, SampleBatch, Verdict, VerdictState, WatchItem, WatchList
+from .checking import check
+from .desk import Desk
+from .timeshares import told_apart
+from .unenforced import note_idle
+
+
+def take(desk: Desk, batch: SampleBatch, *, now: datetime) -> WatchList:
+    """Keep what an agent read, and list the leases that it should watch on its node."""
+    before = desk.floor.told_at(batch.node)
+    wanted = desk.floor.take(batch, now=now)
+    policy = desk.book.known
+    if policy is not None:
+        batch = told_apart(batch, desk.floor.devices(policy, now=now)[0])
+    with desk.turn(now) as turn:
+        leases = turn.tx.leases()
+    holders = {device.id: lease.id for lease in leases if lease.holding for device in lease.devices}
+    desk.samples.add(batch, now=now, holders=holders)
+    check(desk, batch, leases, now=now, before=before)
+    return WatchList(
+        leases=tuple(item for lease in leases if (item := _item(lease, batch.node)) is not None),
+        inventory_wanted=wanted,
+    )
+
+
+def _item(lease: OpenLease, node: str) -> WatchItem | None:
+    if not lease.holding:
+        return None
+    devices = tuple(device.id for device in lease.devices if device.node == node)
+    # A server without a GPU has no node in the policy; only a local one can be found at all.
+    if not devices and (lease.devices or lease.process is None):
+        return None
+    return WatchItem(lease_id=lease.id, devices=devices, process=lease.process)
+
+
+def judged(desk: Desk, lease_id: LeaseId, verdict: Verdict, *, now: datetime) -> None:
+    """Keep the newest verdict for those who look; a change of its state is an event."""
+    former = desk.verdicts.get(lease_id)
+    with desk.turn(now) as turn:
+        lease = turn.tx.lease(lease_id)
+        if lease is None or not lease.open:
+            desk.verdicts.pop(lease_id, None)
+            return
+        if former is None or former.state is not verdict.state:
+            body = {"v": 1, "verdict": verdict.model_dump(mode="json")}
+            turn.note("verdict.changed", lease, body)
+            if verdict.state is VerdictState.idle:
+                note_idle(turn, lease, verdict)
+    desk.verdicts[lease_id] = verdict

@@ -1,0 +1,219 @@
+"""Why a lease stands as it does: what is ahead of it, what is short, who could be called in.
+
+It reads and decides nothing. Whose a lease is, is told to those who may see it; to all others it
+is a lease of their own team, or of another.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..admission.contract import of_lease, waiting
+from ..admission.decide import Queued
+from ..admission.owners import owners
+from ..admission.priority import Weight, ranking, weight_of, words
+from ..admission.protection import Shield, shield
+from ..admission.queue import NOBODY, Waiting
+from ..admission.snapshot import Snapshot, scene
+from ..i18n import _
+from ..lease import LeaseState, OpenLease, PoolName, local_text
+from ..lease.why import Ahead, Holder, Why, WhySheet
+from ..policy.model import Policy
+from . import formats
+from .board import places
+from .desk import Desk
+from .tickets import place_words
+from .words import cause_words, notice_words
+
+Shown = Callable[[OpenLease], bool]
+
+MOST_AHEAD = 20
+"""Requests before this one that are listed; the place tells how many there are."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What all answers of one question are made from."""
+
+    snapshot: Snapshot
+    line: tuple[Waiting, ...]
+    shown: Shown
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self.snapshot.policy
+
+
+def about(of: str) -> Callable[[OpenLease], bool]:
+    """Read what is asked about: a lease's id, a person, or USER/SERVER; `-` has no name."""
+    user, slash, server = of.partition("/")
+
+    def wanted(lease: OpenLease) -> bool:
+        if not slash:
+            return of in {lease.id, lease.key.user}
+        return (user, "" if server == "-" else server) == (
+            lease.key.user,
+            lease.key.server,
+        )
+
+    return wanted
+
+
+def why(
+    desk: Desk, wanted: Callable[[OpenLease], bool], shown: Shown, *, now: datetime
+) -> WhySheet:
+    """Explain every open lease that is wanted and may be seen.
+
+    Raises
+    ------
+    RefusedError
+        While no policy is in force.
+    """
+    with desk.turn(now) as turn:
+        look = Look(turn.snapshot(), places(turn), shown)
+    return explained(look, (one for one in look.snapshot.leases if wanted(one) and shown(one)))
+
+
+def explained(look: Look, leases: Iterable[OpenLease], *, live: bool = True) -> WhySheet:
+    """Explain leases of one look."""
+    return WhySheet(
+        as_of=look.snapshot.at,
+        timezone=look.policy.timezone,
+        live=live,
+        found=tuple(_explain(look, one) for one in leases),
+    )
+
+
+def _explain(look: Look, lease: OpenLease) -> Why:
+    if lease.state is LeaseState.queued and lease.pool in look.policy.pools:
+        return _waits(look, lease, PoolName(str(lease.pool)))
+    return Why(
+        lease_id=lease.id,
+        server=lease.key,
+        state=lease.state,
+        pool=lease.pool,
+        answer=_answer(look, lease),
+        priority=_frozen(lease),
+        number=lease.priority,
+        contract=of_lease(look.policy, lease, look.snapshot.at),
+    )
+
+
+def _answer(look: Look, lease: OpenLease) -> str:
+    """Say in a sentence why it is as it is: the stop that is announced, else how it came."""
+    if lease.notice is not None:
+        return notice_words(lease.notice, look.policy.timezone)
+    if lease.reason is not None:
+        return lease.reason.message
+    if lease.cause is not None:
+        return cause_words(lease.cause)
+    return formats.standing_words(lease.standing)
+
+
+def _frozen(lease: OpenLease) -> str:
+    if not lease.assigned_at:
+        return ""
+    return _("weight {weight}, frozen at the start").format(weight=lease.weight)
+
+
+def _waits(look: Look, lease: OpenLease, pool: PoolName) -> Why:
+    at, policy = look.snapshot.at, look.policy
+    view = scene(look.snapshot, pool, without=NOBODY, lease_id=None)
+    owns = any(one.demand.tie == lease.id for one in owners(view))
+    mine = next((one for one in look.line if one.lease.id == lease.id), None)
+    queued = mine.decision if mine and isinstance(mine.decision, Queued) else None
+    mates = [one for one in look.line if one.lease.pool == pool]
+    reason = queued.why if queued else (lease.reason.message if lease.reason else "")
+    return Why(
+        lease_id=lease.id,
+        server=lease.key,
+        state=lease.state,
+        pool=pool,
+        answer=" ".join(filter(None, (place_words(mine) if mine else "", reason))),
+        priority=words(_weight(look, lease), _task(policy, lease)),
+        number=_weight(look, lease).number,
+        promise=waiting(policy, pool, lease.team, borrows=not owns),
+        place=mine.place if mine else None,
+        short=_short(queued),
+        ahead=tuple(
+            _ahead(look, one, lease)
+            for one in mates[:MOST_AHEAD]
+            if mine is not None and one.place < mine.place
+        ),
+        holders=tuple(_holder(look, one, lease, at, owns=owns) for one in view.holding),
+    )
+
+
+def _weight(look: Look, lease: OpenLease) -> Weight:
+    return weight_of(
+        look.policy, ranking(look.policy), lease, look.snapshot.recent, look.snapshot.at
+    )
+
+
+def _task(policy: Policy, lease: OpenLease) -> str:
+    task = policy.task_types.get(lease.task_type) if lease.task_type is not None else None
+    return task.title if task is not None else ""
+
+
+def _short(queued: Queued | None) -> str:
+    figures: Mapping[str, int | str] = queued.reason.figures if queued else {}
+    units = figures.get("short_units")
+    if isinstance(units, int) and units > 0:
+        return _("{gpus} of quota").format(gpus=formats.gpus(units))
+    if "wants_gpus" in figures:
+        return _("a free device ({gpus} GPU)").format(gpus=figures["wants_gpus"])
+    return ""
+
+
+def _whose(look: Look, lease: OpenLease, reader: OpenLease) -> str:
+    if lease.key.user == reader.key.user:
+        return _("the same person ({server})").format(server=formats.server_name(lease.key.server))
+    if look.shown(lease):
+        return _("{server}, team {team}").format(server=lease.key, team=lease.team)
+    return _("your own team") if lease.team == reader.team else _("another team")
+
+
+def _ahead(look: Look, one: Waiting, reader: OpenLease) -> Ahead:
+    weight = _weight(look, one.lease)
+    return Ahead(
+        place=one.place,
+        whose=_whose(look, one.lease, reader),
+        wants=formats.gpus(one.lease.units),
+        # Its parts would tell what somebody else had lately.
+        priority=str(weight.number),
+    )
+
+
+def _holder(
+    look: Look, lease: OpenLease, request: OpenLease, at: datetime, *, owns: bool
+) -> Holder:
+    found = shield(look.policy, lease, request, at)
+    code, until = (found.code, found.until) if found else ("open", None)
+    if lease.called_in is not None:
+        code, until = "called-in", lease.called_in.stops_at
+    elif found is None and not owns:
+        code = "borrows"
+    return Holder(
+        whose=_whose(look, lease, request),
+        holds=", ".join(sorted({one.part or "GPU" for one in lease.devices})),
+        code=code,
+        words=_shield_words(look.policy, code, found, until),
+        until=until,
+    )
+
+
+def _shield_words(policy: Policy, code: str, found: Shield | None, until: datetime | None) -> str:
+    at = local_text(until, policy.timezone) if until is not None else ""
+    known = {
+        "guaranteed": _("inside its own guarantee: it is not called in"),
+        "protected": _("borrowed, and protected until {at}").format(at=at),
+        "reclaim-off": _("borrowed; in this pool nothing is called in"),
+        "same-team": _("of the same team: no request of a higher task type may stop it"),
+        "not-up": _("not running yet"),
+        "stops-already": _("stopping already"),
+        "called-in": _("called in; it stops at {at}").format(at=at),
+        "borrows": _("not called in: the request would borrow itself"),
+        "open": _("it may be called in now"),
+    }
+    return known[code if found is None or code == "called-in" else found.code]

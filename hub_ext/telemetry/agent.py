@@ -1,0 +1,172 @@
+"""The agent's loop: read, report, keep the list of what to watch.
+
+It decides nothing and keeps nothing on disk. While the governor is away it goes on reading, so
+that no counter starts anew, and reports within a second of its return.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Protocol
+
+from ..errors import UnreachableError
+from ..i18n import _
+from ..lease import Device, Inventory, LeaseId, ProcessSample, SampleBatch, WatchItem, WatchList
+from .processes import ProcessMeter
+from .sample import Reader, Reading
+
+LOG = logging.getLogger("gpu_commons.agent")
+
+FIRST_REST_S = 0.1
+LONGEST_REST_S = 0.8
+"""Rest between two tries to reach the governor; so a report comes within a second of its return."""
+
+
+class Governor(Protocol):
+    """Where batches go."""
+
+    async def post(self, batch: SampleBatch) -> WatchList:
+        """Hand over one batch.
+
+        Raises
+        ------
+        UnreachableError
+            It was not taken.
+        """
+
+
+class Agent:
+    """Reads and reports; a simulated node's policy may have several nodes, a real one is one.
+
+    Parameters
+    ----------
+    reader
+        Figures of devices.
+    governor
+        Where they go.
+    node
+        Name of this machine.
+    period_s
+        Seconds between two readings; raised to what the reader's source bears.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        governor: Governor,
+        *,
+        node: str,
+        period_s: float,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._reader = reader
+        self._meter = ProcessMeter()
+        self._governor = governor
+        self._node = node
+        self._period_s = max(period_s, reader.floor_s)
+        self._now = now
+        self._watches: dict[str, WatchList] = {}
+        self._told: dict[str, tuple[tuple[Device, ...], str]] = {}
+        self._away = ""
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Report each period until `stop` is set."""
+        loop = asyncio.get_running_loop()
+        while not stop.is_set():
+            next_s = loop.time() + self._period_s
+            # In a thread: /proc can be slow, and a signal should be heard meanwhile.
+            batches = await asyncio.to_thread(self._batches)
+            await self._deliver(batches, stop, next_s)
+            await _rest(stop, next_s - loop.time())
+
+    def _batches(self) -> list[SampleBatch]:
+        """Read once; one batch for each node."""
+        now = self._now()
+        watch = _merged(self._watches.values())
+        readings = self._reader.read(watch, now)
+        nodes = [reading.inventory.node for reading in readings] or [self._node]
+        processes: dict[str, list[ProcessSample]] = {node: [] for node in nodes}
+        for sample in self._meter.read(watch, now):
+            processes[self._teller(sample.lease_id, nodes)].append(sample)
+        by_node: dict[str, Reading] = {reading.inventory.node: reading for reading in readings}
+        return [
+            SampleBatch(
+                node=node,
+                source=self._reader.source,
+                sent_at=now,
+                period_s=self._period_s,
+                inventory=by_node[node].inventory if node in by_node else None,
+                devices=by_node[node].devices if node in by_node else (),
+                processes=tuple(processes[node]),
+                health=by_node[node].health if node in by_node else (),
+            )
+            for node in nodes
+        ]
+
+    def _teller(self, lease_id: LeaseId, nodes: list[str]) -> str:
+        """Node that tells of a lease's processes: where its devices are, else this machine."""
+        for node in nodes:
+            watch = self._watches.get(node)
+            if watch and any(one.lease_id == lease_id and one.devices for one in watch.leases):
+                return node
+        return self._node if self._node in nodes else nodes[0]
+
+    async def _deliver(
+        self, batches: list[SampleBatch], stop: asyncio.Event, until_s: float
+    ) -> None:
+        """Try until all are taken, or the next reading is due."""
+        loop = asyncio.get_running_loop()
+        rest_s = FIRST_REST_S
+        while batches and not stop.is_set():
+            batch = batches[0]
+            inventory = batch.inventory if self._is_news(batch.inventory) else None
+            fresh = batch.model_copy(update={"sent_at": self._now(), "inventory": inventory})
+            try:
+                self._watches[batch.node] = await self._governor.post(fresh)
+            except UnreachableError as error:
+                self._say_away(str(error))
+                if loop.time() + rest_s >= until_s:
+                    return
+                await _rest(stop, rest_s)
+                rest_s = min(2 * rest_s, LONGEST_REST_S)
+            else:
+                if inventory is not None:
+                    self._told[batch.node] = (inventory.devices, inventory.problem)
+                batches.pop(0)
+                self._say_back()
+
+    def _is_news(self, inventory: Inventory | None) -> bool:
+        """Whether the governor should be told which devices there are; they seldom change."""
+        if inventory is None:
+            return False
+        changed = self._told.get(inventory.node) != (inventory.devices, inventory.problem)
+        watch = self._watches.get(inventory.node)
+        return changed or bool(self._away) or (watch is not None and watch.inventory_wanted)
+
+    def _say_away(self, reason: str) -> None:
+        if reason != self._away:
+            LOG.warning(_("No samples are reported: {reason}. Trying again.").format(reason=reason))
+        self._away = reason
+
+    def _say_back(self) -> None:
+        if self._away:
+            LOG.warning(_("Samples are reported again."))
+        self._away = ""
+
+
+def _merged(watches: Iterable[WatchList]) -> WatchList:
+    """All that any node's list names, each lease once with all its devices."""
+    items: dict[LeaseId, WatchItem] = {}
+    for item in (item for watch in watches for item in watch.leases):
+        known = items.get(item.lease_id)
+        devices = tuple(dict.fromkeys([*(known.devices if known else ()), *item.devices]))
+        items[item.lease_id] = item.model_copy(update={"devices": devices})
+    return WatchList(leases=tuple(items.values()))
+
+
+async def _rest(stop: asyncio.Event, seconds: float) -> None:
+    """Wait, but not longer than until the stop."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(stop.wait(), max(0.0, seconds))

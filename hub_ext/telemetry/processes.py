@@ -1,0 +1,281 @@
+"""CPU of all processes of each lease: the second witness beside the GPU's own figures.
+
+A process belongs to a lease by GPU_COMMONS_LEASE_ID in its environment, else by its parents up
+to the server's process. What may not be read is unknown, never 0.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+import psutil
+
+from ..i18n import _
+from ..lease import LeaseId, ProcessRef, ProcessSample, WatchItem, WatchList
+
+LEASE_VARIABLE = "GPU_COMMONS_LEASE_ID"
+
+AGAIN = 64
+"""Every so many reads an old process is looked at anew, in case its pid was given to another."""
+
+YOUNG_S = 10.0
+"""A process is looked at anew while it is younger: a server is forked first and gets its own
+environment a moment later."""
+
+SAME_PROCESS_S = 2.0
+"""Two readings of one process's creation may differ so much: the kernel's boot time jitters."""
+
+
+class _Key(NamedTuple):
+    """A process, named so that a reused pid is another one."""
+
+    pid: int
+    created: float
+
+
+class _Seen(NamedTuple):
+    """One process of a lease at one read; CPU in seconds since it began."""
+
+    parent: int
+    own: float
+    reaped: float
+    """CPU of its children that ended and that it waited for, and of theirs."""
+
+
+class _Look(NamedTuple):
+    """What was learnt of any process of the node when it was last examined."""
+
+    key: _Key
+    parent: int
+    since_s: float
+    lease: str | None
+    readable: bool
+
+
+_Group = dict[_Key, _Seen]
+
+
+class _Read(NamedTuple):
+    """All processes of one lease at one read."""
+
+    at_s: float
+    wall_s: float
+    group: _Group
+
+
+class ProcessMeter:
+    """Reads the CPU of leases; each figure is over the time since the lease's former read.
+
+    Parameters
+    ----------
+    steady
+        Seconds of a clock that never steps.
+    wall
+        Seconds since 1970, as processes' creation is told in.
+    """
+
+    def __init__(
+        self,
+        steady: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._steady = steady
+        self._wall = wall
+        self._looks: dict[int, _Look] = {}
+        self._members: dict[_Key, LeaseId] = {}
+        self._former: dict[LeaseId, _Read] = {}
+        self._reads = 0
+
+    def read(self, watch: WatchList, now: datetime) -> tuple[ProcessSample, ...]:
+        """Read every lease of the list once. Never raises."""
+        at_s, wall_s = self._steady(), self._wall()
+        roots = {item.process.pid: item for item in watch.leases if item.process is not None}
+        self._examine(at_s, roots.keys())
+        self._members = self._owned(watch, roots)
+        groups: dict[LeaseId, _Group] = {item.lease_id: {} for item in watch.leases}
+        for key, lease_id in self._members.items():
+            if (seen := _look_at(key)) is not None:
+                groups[lease_id][key] = seen
+        samples = tuple(
+            self._sample(item, _Read(at_s, wall_s, groups[item.lease_id]), now)
+            for item in watch.leases
+        )
+        self._former = {
+            lease_id: _Read(at_s, wall_s, group) for lease_id, group in groups.items() if group
+        }
+        return samples
+
+    def _sample(self, item: WatchItem, read: _Read, now: datetime) -> ProcessSample:
+        cpu_millis: int | None = None
+        former = self._former.get(item.lease_id)
+        reason = self._blind(item, read.group)
+        if not reason and former is None:
+            reason = _("first reading; the next one tells")
+        elif not reason and former is not None:
+            cpu_millis = _millis(former, read)
+        return ProcessSample(
+            lease_id=item.lease_id,
+            at=now,
+            cpu_millis=cpu_millis,
+            processes=len(read.group),
+            absent=reason,
+        )
+
+    def _blind(self, item: WatchItem, group: _Group) -> str:
+        """Why the processes found may not be all of the lease's; empty when they are."""
+        if not group:
+            return _("no process of this lease is found on this node")
+        if item.process is None:
+            return ""
+        root = next((key for key in group if _is(key, item.process)), None)
+        look = self._looks.get(root.pid) if root else None
+        if look is not None and not look.readable:
+            return _("no right to read the environment of the server's processes")
+        return ""
+
+    def _examine(self, at_s: float, roots: Collection[int]) -> None:
+        """Learn about processes that are new, young, a server's own, or due again."""
+        self._reads += 1
+        pids = psutil.pids()
+        for pid in self._looks.keys() - set(pids):
+            del self._looks[pid]
+        for pid in pids:
+            former = self._looks.get(pid)
+            settled = former is not None and at_s - former.since_s > YOUNG_S
+            if settled and pid not in roots and (pid + self._reads) % AGAIN:
+                continue
+            look = _examined(pid, former, at_s)
+            if look is not None:
+                self._looks[pid] = look
+            else:
+                self._looks.pop(pid, None)
+
+    def _owned(self, watch: WatchList, roots: Mapping[int, WatchItem]) -> dict[_Key, LeaseId]:
+        """Tell the lease of each process that has one: its own claim, else its parent's."""
+        wanted = {item.lease_id for item in watch.leases}
+        owner: dict[int, LeaseId | None] = {}
+        for pid in self._looks:
+            passed: list[int] = []
+            at = pid
+            while at in self._looks and at not in owner and at not in passed:
+                decided, lease_id = self._claim(self._looks[at], wanted, roots.get(at))
+                if decided:
+                    owner[at] = lease_id
+                    break
+                passed.append(at)
+                at = self._looks[at].parent
+            for below in passed:
+                owner[below] = owner.get(at)
+        return {
+            look.key: lease_id
+            for pid, look in self._looks.items()
+            if (lease_id := owner[pid]) is not None
+        }
+
+    def _claim(
+        self, look: _Look, wanted: set[LeaseId], root_of: WatchItem | None
+    ) -> tuple[bool, LeaseId | None]:
+        """Whether a process itself says whose it is, and whose."""
+        if look.lease is not None:
+            named = LeaseId(look.lease)
+            return True, named if named in wanted else None
+        if root_of is not None and root_of.process is not None and _is(look.key, root_of.process):
+            return True, root_of.lease_id
+        # A member stays one when its parents are gone: daemons cut that tie on purpose.
+        former = self._members.get(look.key)
+        return former in wanted, former
+
+
+def _examined(pid: int, former: _Look | None, at_s: float) -> _Look | None:
+    try:
+        process = psutil.Process(pid)
+        key = _Key(pid, process.create_time())
+        parent = process.ppid()
+    except (psutil.Error, OSError):
+        return None
+    known = former is not None and former.key == key
+    named, readable = _lease_in_environment(process)
+    return _Look(
+        key=key,
+        # The first parent counts: it tells who started it, also after that one is gone.
+        parent=former.parent if known and former is not None else parent,
+        since_s=former.since_s if known and former is not None else at_s,
+        lease=named,
+        readable=readable,
+    )
+
+
+def _is(key: _Key, process: ProcessRef) -> bool:
+    return (
+        key.pid == process.pid
+        and abs(key.created - process.created_us / 1_000_000) <= SAME_PROCESS_S
+    )
+
+
+def _lease_in_environment(process: psutil.Process) -> tuple[str | None, bool]:
+    """Lease that a process's environment names, and whether the environment could be read."""
+    try:
+        return process.environ().get(LEASE_VARIABLE), True
+    except psutil.AccessDenied:
+        return None, False
+    except (psutil.Error, OSError):
+        # It is ending: a zombie has no environment left, and no secret either.
+        return None, True
+
+
+def _look_at(key: _Key) -> _Seen | None:
+    try:
+        process = psutil.Process(key.pid)
+        with process.oneshot():
+            if process.create_time() != key.created:
+                return None
+            spent = process.cpu_times()
+            return _Seen(
+                parent=process.ppid(),
+                own=spent.user + spent.system,
+                reaped=spent.children_user + spent.children_system,
+            )
+    except (psutil.Error, OSError):
+        return None
+
+
+def _millis(former: _Read, read: _Read) -> int | None:
+    """CPU between two reads in thousandths of a core; never negative.
+
+    A child that ended adds all its CPU to the parent that waited for it, also what was counted
+    while it lived; so that part is taken off again, but never more than the parent gained so.
+    """
+    span = read.at_s - former.at_s
+    if span <= 0:
+        return None
+    counted = _counted_before(former.group, read.group.keys())
+    spent = 0.0
+    for key, seen in read.group.items():
+        before = former.group.get(key)
+        if before is None:
+            # Older than the former read and not seen then: its past is no part of this period.
+            born_since = key.created >= former.wall_s - SAME_PROCESS_S
+            spent += seen.own + seen.reaped if born_since else 0.0
+            continue
+        spent += max(0.0, seen.own - before.own)
+        spent += max(0.0, seen.reaped - before.reaped - counted.get(key, 0.0))
+    return round(spent / span * 1000)
+
+
+def _counted_before(former: _Group, living: Iterable[_Key]) -> dict[_Key, float]:
+    """CPU that ended processes had at the former read, by the nearest parent that still lives."""
+    alive = set(living)
+    by_pid = {key.pid: key for key in former}
+    counted: dict[_Key, float] = {}
+    for key, seen in former.items():
+        if key in alive:
+            continue
+        above = by_pid.get(seen.parent)
+        passed: set[_Key] = set()
+        while above is not None and above not in alive and above not in passed:
+            passed.add(above)
+            above = by_pid.get(former[above].parent)
+        if above is not None and above in alive:
+            counted[above] = counted.get(above, 0.0) + seen.own + seen.reaped
+    return counted

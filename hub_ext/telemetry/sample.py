@@ -1,0 +1,50 @@
+"""What every reader of GPUs gives, and how a figure that is not there is said.
+
+A figure is a number or None with a reason; 0 means that somebody measured 0.
+"""
+
+from datetime import datetime
+from typing import Literal, Protocol
+
+from ..lease import DeviceHealth, DeviceId, DeviceSample, Inventory, Value, WatchList
+
+
+class Reading(Value):
+    """What one node's devices are, and one sample of each that has a new one."""
+
+    inventory: Inventory
+    devices: tuple[DeviceSample, ...] = ()
+    health: tuple[DeviceHealth, ...] = ()
+
+
+class Reader(Protocol):
+    """A source of figures about one node's devices."""
+
+    @property
+    def source(self) -> Literal["nvml", "simulated"]:
+        """Where the figures come from; it stands beside every one of them."""
+
+    @property
+    def floor_s(self) -> float:
+        """Shortest period, in seconds, that does not disturb what is measured."""
+
+    def read(self, watch: WatchList, now: datetime) -> tuple[Reading, ...]:
+        """Give what is new, one reading a node; nothing before anything is known.
+
+        Never blocks and never raises: what fails is absent, with a reason.
+        """
+
+    def close(self) -> None:
+        """Let go of driver and processes."""
+
+
+def absent_sample(device: DeviceId, at: datetime, reason: str) -> DeviceSample:
+    """Make a sample that says that nothing is known."""
+    return DeviceSample(
+        device=device,
+        at=at,
+        util_percent=None,
+        memory_used_bytes=None,
+        memory_total_bytes=None,
+        absent=reason,
+    )

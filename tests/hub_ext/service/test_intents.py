@@ -1,0 +1,103 @@
+"""What was decided is done outside: asked of the hub, asked again, never twice at once."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from hub_ext.lease import GOVERNOR, Cause, LeaseState, Liveness, ProcessRef, Reason, ServerKey
+from hub_ext.service.hub import HubAnswer, HubClient, HubSaid
+from hub_ext.service.intents import work_intents
+from hub_ext.service.runner import CoreRunner
+from hub_ext.service.stream import Stream
+from tests.support.governing import Site, site_in
+
+WHY = Reason(code="idle", message="It is idle.")
+
+
+class Hub(HubClient):
+    """A hub that answers `said`, and ends the server's process where that is `stopped`."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__("http://127.0.0.1:1/hub/api", "t")
+        self.site = site
+        self.said = HubSaid.stopped
+        self.asked: list[ServerKey] = []
+        self.processes: dict[ServerKey, ProcessRef] = {}
+
+    async def stop_server(self, key: ServerKey) -> HubAnswer:
+        self.asked.append(key)
+        if self.said is HubSaid.stopped:
+            self.site.machine.end(self.processes[key])
+        return HubAnswer(self.said, 204, "")
+
+
+def tell(tmp_path: Path, story: Callable[[Site, Hub, CoreRunner], Awaitable[None]]) -> None:
+    async def told() -> None:
+        with site_in(tmp_path, stop_retry_s=15.0) as site:
+            hub = Hub(site)
+            core = CoreRunner(site.governor, lambda: site.now, Stream(8))
+            try:
+                await story(site, hub, core)
+            finally:
+                hub.close()
+                await core.close()
+
+    asyncio.run(told())
+
+
+def stopping(site: Site, hub: Hub, user: str = "vera") -> ServerKey:
+    grant = site.ask(site.asking(user))
+    hub.processes[grant.key] = site.started(grant)
+    site.governor.ask_stop(
+        grant.lease_id, cause=Cause.culled, reason=WHY, actor=GOVERNOR, now=site.now
+    )
+    return grant.key
+
+
+def test_a_stop_whose_report_is_lost_still_frees_the_device(tmp_path: Path) -> None:
+    async def story(site: Site, hub: Hub, core: CoreRunner) -> None:
+        key = stopping(site, hub)
+        await work_intents(core, hub, site.settings)
+        assert hub.asked == [key]
+        assert site.governor.leases() == ()
+        assert site.governor.intents() == ()
+        ended = site.governor.view(key, now=site.now).ended
+        assert ended is not None
+        assert ended.cause is Cause.culled
+
+    tell(tmp_path, story)
+
+
+def test_a_hub_that_is_away_is_asked_again_after_a_while(tmp_path: Path) -> None:
+    async def story(site: Site, hub: Hub, core: CoreRunner) -> None:
+        key = stopping(site, hub)
+        hub.said = HubSaid.away
+        for seconds, count in ((0, 1), (5, 1), (11, 2), (-9000, 3)):
+            site.later(seconds)
+            await work_intents(core, hub, site.settings)
+            assert hub.asked == [key] * count
+        assert site.held()
+
+    tell(tmp_path, story)
+
+
+def test_a_hub_that_says_stopped_while_the_process_lives_frees_nothing(tmp_path: Path) -> None:
+    async def story(site: Site, hub: Hub, core: CoreRunner) -> None:
+        stopping(site, hub)
+        hub.said = HubSaid.unknown_server
+        await work_intents(core, hub, site.settings)
+        (lease,) = site.governor.leases()
+        assert lease.state is LeaseState.stopping
+        assert site.machine.probe(lease) is Liveness.alive
+
+    tell(tmp_path, story)
+
+
+def test_two_stops_are_made_side_by_side(tmp_path: Path) -> None:
+    async def story(site: Site, hub: Hub, core: CoreRunner) -> None:
+        keys = {stopping(site, hub, "vera"), stopping(site, hub, "sam")}
+        await work_intents(core, hub, site.settings)
+        assert set(hub.asked) == keys
+        assert site.held() == []
+
+    tell(tmp_path, story)
