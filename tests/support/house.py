@@ -42,6 +42,7 @@ OWNERS = {
     "sqlite3": ("hub_ext/ledger/",),
     "pynvml": ("hub_ext/telemetry/nvml",),
     "plotly": ("hub_ext/reports/figures.py",),
+    "kubernetes_asyncio": ("hub_ext/kube/",),
 }
 """Library -> the only places that may import it."""
 
