@@ -8,9 +8,12 @@ import asyncio
 import logging
 from datetime import timedelta
 
-from ..lease import LeaseState, ServerKey
+from ..errors import UnreachableError
+from ..lease import LeaseState, OpenLease, ServerKey
 from ..ledger.duties import Intent
 from .config import Settings
+from .forgotten import END
+from .governor import Governor
 from .hub import HubClient, HubSaid
 from .runner import CoreRunner
 from .stops import STOP
@@ -48,8 +51,37 @@ async def _carry_out(
             return
         # Counted before the act: a crash in between costs one wait, not a second act at once.
         await core.run(lambda governor, now: governor.retried(intent.id, now=now))
-        answer = await hub.stop_server(ServerKey.model_validate(intent.body["key"]))
+        key = ServerKey.model_validate(intent.body["key"])
+        if await _starts_anew(core, hub, key, lease):
+            _LOG.info("stop of %s: the hub starts it anew, which is left alone", lease.key)
+            await core.run(lambda governor, now: governor.look(intent.lease_id, now=now))
+            return
+        answer = await hub.stop_server(key)
         _LOG.info("stop of %s: the hub says %s %s", lease.key, answer.said, answer.words)
         if answer.said in _OVER:
             # The spawner's report usually came first; where it was lost, this machine looks.
             await core.run(lambda governor, now: governor.look(intent.lease_id, now=now))
+
+
+async def _starts_anew(core: CoreRunner, hub: HubClient, key: ServerKey, lease: OpenLease) -> bool:
+    """Whether the hub is at a later start of the server than the one that is to stop.
+
+    A stop would cancel it, which the hub answers its owner with a bare 500; left alone, they hear
+    from us why it has to wait. A stop of the start that is under way itself is made.
+    """
+    try:
+        there = await hub.server(key)
+    except UnreachableError:
+        # The stop tells what the hub says; nothing is known of a start.
+        return False
+    if there is None or there.pending != "spawn":
+        return False
+    if await core.run(lambda governor, _now: _is_forgotten(governor, lease)):
+        # The hub had the server stopped before: whatever it starts is another start.
+        return True
+    asked = lease.stop_asked_at
+    return asked is not None and there.started is not None and there.started > asked
+
+
+def _is_forgotten(governor: Governor, lease: OpenLease) -> bool:
+    return any(one.kind == END and one.lease_id == lease.id for one in governor.intents())

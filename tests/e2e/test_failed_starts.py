@@ -27,7 +27,8 @@ def no_unit_is_free(hub: RealHub, pid: int) -> None:
     assert lives(pid)
     again = hub.spawn("ada", SMALL)
     while again.status == 500:
-        # The governor's own stop came upon the start; JupyterHub calls an interrupted one a 500.
+        # The governor looks for a pending start before it asks for the stop again; one that begins
+        # between its look and its word is interrupted, and JupyterHub calls that a 500.
         hub.wait(lambda: hub.settled("ada"), "the interrupted start to be over")
         if not lives(pid):
             return

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
+from hub_ext.errors import UnreachableError
 from hub_ext.lease import GOVERNOR, Cause, LeaseState, Liveness, ProcessRef, Reason, ServerKey
-from hub_ext.service.hub import HubAnswer, HubClient, HubSaid
+from hub_ext.service.hub import HubAnswer, HubClient, HubSaid, HubServer
 from hub_ext.service.intents import work_intents
 from hub_ext.service.runner import CoreRunner
 from hub_ext.service.stream import Stream
@@ -23,6 +25,18 @@ class Hub(HubClient):
         self.said = HubSaid.stopped
         self.asked: list[ServerKey] = []
         self.processes: dict[ServerKey, ProcessRef] = {}
+        self.starting: dict[ServerKey, datetime] = {}
+        """Servers that it is starting, and since when."""
+        self.mute = False
+        """It does not say which servers it has."""
+
+    async def server(self, key: ServerKey) -> HubServer | None:
+        if self.mute:
+            raise UnreachableError("The hub did not answer.")
+        since = self.starting.get(key)
+        if since is not None:
+            return HubServer(key=key, ready=False, pending="spawn", started=since)
+        return HubServer(key=key, ready=True, pending=None) if key in self.processes else None
 
     async def stop_server(self, key: ServerKey) -> HubAnswer:
         self.asked.append(key)
@@ -99,5 +113,67 @@ def test_two_stops_are_made_side_by_side(tmp_path: Path) -> None:
         await work_intents(core, hub, site.settings)
         assert set(hub.asked) == keys
         assert site.held() == []
+
+    tell(tmp_path, story)
+
+
+def test_a_retried_stop_leaves_the_next_start_of_a_forgotten_server_alone(tmp_path: Path) -> None:
+    async def story(site: Site, hub: Hub, core: CoreRunner) -> None:
+        grant = site.ask(site.asking("vera"))
+        hub.processes[grant.key] = site.started(grant)
+        site.governor.forget(grant.lease_id, None, now=site.now)
+        hub.said = HubSaid.unknown_server
+        await work_intents(core, hub, site.settings)
+        assert hub.asked == [grant.key]
+        # Its owner asks again; the hub's clock is a little behind ours.
+        site.later(20)
+        hub.starting[grant.key] = site.now - timedelta(seconds=30)
+        await work_intents(core, hub, site.settings)
+        assert hub.asked == [grant.key], "the start goes on, and hears from us why it must wait"
+        # The start was refused; the stop is retried as before.
+        hub.starting.clear()
+        site.later(20)
+        await work_intents(core, hub, site.settings)
+        assert hub.asked == [grant.key] * 2
+
+    tell(tmp_path, story)
+
+
+def test_a_stop_interrupts_its_own_start_and_no_later_one(tmp_path: Path) -> None:
+    async def story(site: Site, hub: Hub, core: CoreRunner) -> None:
+        hub.said = HubSaid.stopping
+        key = site.ask(site.asking("vera")).key
+        hub.starting[key] = site.now
+        site.later(5)
+        (lease,) = site.governor.leases()
+        site.governor.ask_stop(lease.id, cause=Cause.user, reason=WHY, actor=GOVERNOR, now=site.now)
+        await work_intents(core, hub, site.settings)
+        assert hub.asked == [key]
+        hub.starting[key] = site.now + timedelta(seconds=10)
+        site.later(20)
+        await work_intents(core, hub, site.settings)
+        assert hub.asked == [key]
+
+    tell(tmp_path, story)
+
+
+def test_a_hub_that_shows_no_servers_is_asked_to_stop_all_the_same(tmp_path: Path) -> None:
+    async def story(site: Site, hub: Hub, core: CoreRunner) -> None:
+        key = stopping(site, hub)
+        hub.mute = True
+        await work_intents(core, hub, site.settings)
+        assert hub.asked == [key]
+
+    tell(tmp_path, story)
+
+
+def test_a_later_start_does_not_keep_a_lease_whose_server_is_gone(tmp_path: Path) -> None:
+    async def story(site: Site, hub: Hub, core: CoreRunner) -> None:
+        key = stopping(site, hub)
+        hub.starting[key] = site.now + timedelta(seconds=1)
+        site.machine.end(hub.processes[key])
+        await work_intents(core, hub, site.settings)
+        assert hub.asked == []
+        assert site.governor.leases() == ()
 
     tell(tmp_path, story)
