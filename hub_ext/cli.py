@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "env": _("print the digest that pins a Python environment"),
     "policy": _("show the policies that were in force, go back to one, accept one that waits"),
     "schema": _("print the JSON schema of the policy"),
+    "render": _("write the policy as objects of Kubernetes and Kueue"),
     "governor": _("run the hub service that decides, records and reclaims"),
     "agent": _("read this machine's GPUs and report them to the governor"),
     "lease": _("see the leases, and close, release, grant or move one by hand"),

@@ -1,0 +1,28 @@
+"""A policy as objects of Kubernetes: pure functions, a module for each subject, one front."""
+
+from collections.abc import Iterator
+
+from ...i18n import _
+from ...policy.model import Policy
+from .configuration import kueue_configuration
+from .kinds import Manifest, rank
+from .queues import queues
+from .resources import uneven
+from .site import Site
+
+__all__ = ["Manifest", "Site", "doubts", "kueue_configuration", "rendered"]
+
+
+def rendered(policy: Policy, site: Site) -> tuple[Manifest, ...]:
+    """Render everything that the policy says about a cluster, in the order of making."""
+    return tuple(sorted(queues(policy, site), key=rank))
+
+
+def doubts(policy: Policy) -> Iterator[str]:
+    """Say what Kubernetes cannot do as the policy has it, and what is done instead."""
+    for name, pools in uneven(policy).items():
+        worths = ", ".join(f"{pool} {units}/840" for pool, units in pools.items())
+        yield _(
+            "{name} is worth more in one pool than in another ({worths} GPU), and Kueue knows one "
+            "figure: batch jobs are counted with the highest; servers are counted exactly"
+        ).format(name=name, worths=worths)

@@ -1,0 +1,38 @@
+"""What rendering has to know of a cluster beside the policy: where hub, governor and Kueue are."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+__all__ = ["Site", "user_of"]
+
+Label = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+"""A name of Kubernetes: of a namespace or a service account."""
+
+
+class Site(BaseModel):
+    """One cluster and the hub on it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    hub_namespace: Label = "jupyterhub"
+    """Namespace of hub, proxy and governor."""
+    namespace: Label | None = None
+    """The one namespace of all servers; absent means one for each project. It is not made here:
+    other things may live in it."""
+    hub: Label = "hub"
+    """Service account of the hub, in its namespace; the chart calls it `hub`."""
+    governor: Label = "gpu-commons-governor"
+    """Service account of the governor, in the hub's namespace."""
+    kueue_namespace: Label = "kueue-system"
+    """Namespace of Kueue."""
+    kueue: Label = "kueue-controller-manager"
+    """Service account of Kueue, in its namespace."""
+    submitters: tuple[str, ...] = ()
+    """Users and groups that may submit batch jobs through the projects' queues, as the API server
+    names them. Default nobody: whoever may set Kueue's labels can use a project's GPUs."""
+
+
+def user_of(namespace: str, name: str) -> str:
+    """Name a service account as the API server names its requests."""
+    return f"system:serviceaccount:{namespace}:{name}"

@@ -1,0 +1,77 @@
+"""`gpu-commons render` prints objects, writes files, and says in words what it cannot."""
+
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from hub_ext.cli import main
+from tests.support.rendering import PLACE
+
+POLICY = str(PLACE / "policy.yaml")
+
+
+def test_it_prints_every_object(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", "--policy", POLICY]) == 0
+
+    kinds = {one["kind"] for one in YAML(typ="safe").load_all(capsys.readouterr().out)}
+    assert {"ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue"} <= kinds
+
+
+def test_files_that_are_current_are_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["render", "--policy", POLICY, "--out", str(tmp_path)]
+    assert main(words) == 0
+    assert "clusterqueue.yaml" in capsys.readouterr().out
+
+    assert main(words) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_files_of_kinds_that_are_no_more_are_taken_away(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, own = tmp_path / "objects/98-oldkind.yaml", tmp_path / "objects/mine.yaml"
+    for file in (old, own):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("{}\n")
+
+    assert main(["render", "--policy", POLICY, "--out", str(tmp_path)]) == 0
+
+    assert not old.exists()
+    assert own.exists()
+    assert "98-oldkind.yaml (taken away)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "name the policy with --policy"),
+        (["--policy", "/nowhere.yaml"], "cannot be read"),
+        (["--policy", POLICY, "--hub-namespace", "A_B"], "hub_namespace"),
+        (["--policy", POLICY, "--site", "/nowhere.yaml"], "/nowhere.yaml cannot be read"),
+    ],
+)
+def test_what_cannot_be_rendered_is_said_and_ends_with_2(
+    words: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("GPU_COMMONS_POLICY", raising=False)
+
+    assert main(["render", *words]) == 2
+
+    assert said in capsys.readouterr().err
+
+
+def test_a_file_says_what_differs_in_this_cluster(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = tmp_path / "site.yaml"
+    site.write_text("namespace: research\n")
+
+    assert main(["render", "--policy", POLICY, "--site", str(site)]) == 0
+
+    assert "namespace: research" in capsys.readouterr().out

@@ -1,0 +1,18 @@
+"""What is rendered of a site is in the repository, for people to read and to see it change."""
+
+import pytest
+
+from hub_ext.kube.render import Site
+from hub_ext.kube.render.files import files
+from tests.support.goldens import matches
+from tests.support.rendering import PLACE, site_policy
+
+SITES = {
+    "by-project": Site(submitters=("group:researchers",)),
+    "one-namespace": Site(namespace="jupyterhub"),
+}
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_the_files_of_a_site_are_as_kept(name: str) -> None:
+    matches(PLACE / name, files(site_policy(), SITES[name]))
