@@ -22,6 +22,7 @@ from .asking import (
 )
 from .capacity import CapacitySheet, GpuMap, Part, PartState, PoolMap
 from .limits import Limit, LimitSheet
+from .pods import PodDataset, PodTerms, PodVolume, Toleration
 from .record import GOVERNOR, Actor, CalledIn, Event, Notice, OpenLease, Posting, Stretch
 from .samples import (
     DeviceHealth,
@@ -132,6 +133,9 @@ __all__ = [
     "Part",
     "PartState",
     "Place",
+    "PodDataset",
+    "PodTerms",
+    "PodVolume",
     "PolicyState",
     "PolicyView",
     "PoolLoad",
@@ -162,6 +166,7 @@ __all__ = [
     "TaskTypeName",
     "TeamName",
     "Ticket",
+    "Toleration",
     "Usage",
     "UsageRow",
     "UsageSum",

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field
 
+from .pods import PodTerms
 from .words import (
     AttemptId,
     DeviceId,
@@ -145,6 +146,8 @@ class Grant(Value):
     currency: ShortText
     isolation: Isolation
     simulated: bool = False
+    pod: PodTerms | None = None
+    """What it is made of on Kubernetes; None on one machine."""
 
 
 class ReportKind(StrEnum):

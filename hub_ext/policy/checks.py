@@ -6,6 +6,7 @@ Each subject has a module of its own; a subject that needs another one to be sou
 from .checks_contract import check_contract
 from .checks_guarantees import check_guarantees
 from .checks_idle import check_idle
+from .checks_kube import check_kube
 from .checks_pools import check_pools
 from .checks_prices import check_prices
 from .checks_profiles import check_profile_limits, check_profiles
@@ -35,6 +36,7 @@ def check(policy: Policy) -> tuple[Problem, ...]:
         *check_idle(policy),
         *check_tasks(policy),
         *check_shares(policy),
+        *check_kube(policy),
     )
     if any(one.severity == "error" for one in basic):
         return basic

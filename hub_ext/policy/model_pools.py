@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, StringConstraints, Tag
 
+from .model_kube import ObjectName, SharedResource, Taint
 from .words import Count, Flag, Gpus, Lasting, Name, Part, Replicas, Span, Word
 
 
@@ -104,7 +105,16 @@ class Pool(Part):
     nodes: Annotated[tuple[Node, ...], Field(min_length=1)]
     """The machines and their cuts; their sum is the declared capacity."""
     selector: dict[str, str] = {}
-    """Node labels that select these machines on Kubernetes."""
+    """Node labels that select these machines on Kubernetes; empty: machines that carry the label
+    `gpu-commons.dev/pool` with the name of the pool."""
+    tolerations: tuple[Taint, ...] = ()
+    """Taints of these machines on Kubernetes, which keep everybody else's servers off them."""
+    runtime_class: ObjectName | None = None
+    """RuntimeClass with which servers get their GPU on Kubernetes, for example `nvidia`; absent
+    means the cluster's default."""
+    shared_resource: SharedResource | None = None
+    """Under which name Kubernetes counts the time-shares of this pool; the device plugin's
+    `renameByDefault` decides it. Absent means `nvidia.com/gpu.shared`."""
     reclaim: Flag = True
     """Whether a team that needs its guarantee may call in what others borrow of it. Default true:
     a guarantee that cannot be called in has no bound."""

@@ -99,6 +99,9 @@ class Profile(Part):
     """CPU cores, for example "4" or "0.5"."""
     memory: Memory
     """Main memory, for example `16GiB`."""
+    scratch: Memory | None = None
+    """On Kubernetes, most local disk that a server may fill, `/scratch` included, before it is
+    evicted; absent means 10GiB. It is a limit and keeps no disk free."""
     lifetime: Lifetime
     """Default and longest life of a lease."""
     teams: tuple[Name, ...] | None = None

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
+from .model_kube import Namespace, ObjectName, Volume
 from .words import Count, Digest, Gpus, Lasting, Name, Part, Word
 
 
@@ -78,3 +79,13 @@ class Project(Part):
     out is its own, for projects without a share and for whoever borrows."""
     most_leases: Count | None = None
     """Most GPU leases of the project at once; absent means no limit."""
+    namespace: Namespace | None = None
+    """Namespace of its servers on Kubernetes, of no other project; absent means `gpu-` and the
+    name of the project."""
+    volume: Volume | None = None
+    """What its servers work on, on Kubernetes; absent means only what the hub itself mounts."""
+    datasets: tuple[ObjectName, ...] = ()
+    """Persistent volume claims of the namespace that its servers on Kubernetes read, below `/data`,
+    and cannot write. Nothing else is mounted."""
+    pull_secrets: tuple[ObjectName, ...] = ()
+    """Secrets of the namespace with which Kubernetes pulls its images; empty means none."""

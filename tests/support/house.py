@@ -34,7 +34,13 @@ BANNED_WORDS = {
 }
 """Word in a name of ours -> the word this product uses instead."""
 
-FREE_WORDS = {"hub_ext/kube/": {"pod"}, "labextension/": {"lab", "notebook"}}
+FREE_WORDS = {
+    "hub_ext/kube/": {"pod"},
+    "hub_ext/lease/asking.py": {"pod"},
+    "hub_ext/lease/pods.py": {"pod"},
+    "spawner/kube": {"pod"},
+    "labextension/": {"lab", "notebook"},
+}
 BANNED_FILES = {"utils", "helpers", "common", "manager", "base", "misc"}
 OWNERS = {
     "sqlalchemy": ("hub_ext/ledger/",),

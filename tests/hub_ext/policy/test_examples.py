@@ -18,7 +18,7 @@ def standings(commons: Commons, group: str) -> dict[str, str]:
     return {one.profile: one.standing for one in sheet.offers}
 
 
-@pytest.mark.parametrize("name", ["fixed", "elastic", "priority-queue", "combined"])
+@pytest.mark.parametrize("name", ["fixed", "elastic", "priority-queue", "combined", "kubernetes"])
 def test_an_example_has_nothing_to_warn_of(name: str) -> None:
     assert load(CONFIG / f"examples/{name}.yaml").warnings == ()
 

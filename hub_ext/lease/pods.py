@@ -1,0 +1,77 @@
+"""What a server of a grant is made of on Kubernetes: everything its spawner needs beyond `Grant`.
+
+The governor fills it in from the policy; the spawner copies it and looks nothing up.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from .words import ShortText, Value
+
+Access = Literal["ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"]
+Bytes = Annotated[int, Field(ge=1)]
+
+
+class Toleration(Value):
+    """A taint of nodes that a server may stand on all the same, in Kubernetes' words."""
+
+    key: ShortText | None = None
+    """None with `Exists` tolerates every taint."""
+    operator: Literal["Exists", "Equal"] = "Exists"
+    value: ShortText | None = None
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
+    """None tolerates every effect."""
+
+
+class PodVolume(Value):
+    """The volume of a project: a claim that is made where it is missing, and never deleted.
+
+    `shared` claims are one for all servers of the project; of the others each server has its own,
+    whose name begins with `claim`.
+    """
+
+    claim: ShortText
+    shared: bool
+    size_bytes: Bytes
+    storage_class: ShortText | None = None
+    """None is the cluster's default."""
+    access: Access
+    mount: ShortText
+    """Where servers see it."""
+
+
+class PodDataset(Value):
+    """An existing claim of the namespace that servers may read and not write."""
+
+    claim: ShortText
+    mount: ShortText
+
+
+class PodTerms(Value):
+    """What a Kubernetes spawner needs of one grant."""
+
+    namespace: ShortText
+    image: str | None = None
+    """`repository@sha256:…`; None is the site's own image."""
+    pull_policy: Literal["IfNotPresent", "Always"] = "IfNotPresent"
+    pull_secrets: tuple[ShortText, ...] = ()
+    resource_name: ShortText | None = None
+    """The one GPU resource: `nvidia.com/gpu`, `nvidia.com/mig-1g.18gb`, `nvidia.com/gpu.shared`."""
+    resource_count: Annotated[int, Field(ge=0)] = 0
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[Toleration, ...] = ()
+    runtime_class: ShortText | None = None
+    priority_class: ShortText | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    volume: PodVolume | None = None
+    datasets: tuple[PodDataset, ...] = ()
+    scratch_bytes: Bytes
+    """Most local disk of its node that it may fill, before it is evicted."""
+
+    @model_validator(mode="after")
+    def _one_resource(self) -> Self:
+        if (self.resource_name is None) != (self.resource_count == 0):
+            raise ValueError("a GPU resource and its number go together")
+        return self
