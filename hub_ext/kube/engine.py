@@ -66,7 +66,9 @@ class Seen:
     holds
         Whether it counts against quota now.
     pool
-        Of the flavor that it was given, else of its selector; None where neither says.
+        As its label or its selector says; None where neither does.
+    flavor
+        Kueue's ResourceFlavor for its units; empty until it has one.
     owner
         Of a foreign one: kind and name of what it stands for ("Job train-3"), else its own name.
     version
@@ -88,6 +90,7 @@ class Seen:
     pods_ready: bool = False
     queue: str = ""
     pool: PoolName | None = None
+    flavor: str = ""
     owner: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     version: str = ""
