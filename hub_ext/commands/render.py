@@ -1,24 +1,29 @@
-"""`gpu-commons render`: the policy as objects of Kubernetes, printed or written as files.
+"""`gpu-commons render`: the policy as objects of Kubernetes: printed, compared or applied.
 
-Returns 0 where all is well, and 2 with words where it is not.
+Returns 0 where nothing differs or all is done, 1 where a comparison finds a difference, and 2
+with words where it could not be done.
 """
 
 import argparse
+import asyncio
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from ..errors import GpuCommonsError
 from ..i18n import _
-from ..kube.render import Site, doubts, rendered
+from ..kube.api import Api
+from ..kube.applying import apply, differences
+from ..kube.render import Manifest, Site, doubts, rendered
 from ..kube.render.files import files, read_site, write
 from ..kube.render.text import documents
 from ..policy.load import load
 from ..policy.model import Policy
 
-FINE, FAILED = 0, 2
+FINE, DIFFERENT, FAILED = 0, 1, 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +44,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--namespace", metavar="NAME", help=_("the one namespace of all servers, where that is so")
     )
     parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        default=_kubeconfig(env),
+        help=_("address and credentials of the cluster (default: $KUBECONFIG, ~/.kube/config)"),
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--diff", action="store_true", help=_("print what --apply would change in the cluster")
+    )
+    what.add_argument(
+        "--apply", action="store_true", help=_("make the cluster so, and take away what was ours")
+    )
+    what.add_argument(
         "--out", type=Path, metavar="DIR", help=_("write files there instead of printing")
     )
 
@@ -55,13 +74,36 @@ def run(args: argparse.Namespace) -> int:
         return FAILED
 
 
+def _kubeconfig(env: Mapping[str, str]) -> Path | None:
+    """Find the file that kubectl would take; in a pod there is none, and its own rights are."""
+    named = env.get("KUBECONFIG", "").split(os.pathsep)[0]
+    usual = Path.home() / ".kube/config"
+    return Path(named) if named else usual if usual.is_file() else None
+
+
 def _act(args: argparse.Namespace, policy: Policy, site: Site) -> int:
+    if args.diff or args.apply:
+        made = rendered(policy, site)
+        return asyncio.run(_in_cluster(args.kubeconfig, made, act=args.apply))
     if args.out is None:
         sys.stdout.write(documents(rendered(policy, site)))
         return FINE
     for name in write(args.out, files(policy, site)):
         print(name)
     return FINE
+
+
+async def _in_cluster(kubeconfig: Path | None, made: Sequence[Manifest], *, act: bool) -> int:
+    cluster = Api(kubeconfig)
+    try:
+        found = await differences(cluster, made)
+        if act:
+            await apply(cluster, made, found)
+    finally:
+        await cluster.close()
+    for one in found:
+        print(one.text())
+    return DIFFERENT if found and not act else FINE
 
 
 def _policy(file: Path | str | None) -> Policy:

@@ -4,18 +4,38 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+
 from hub_ext.kube.render import Manifest
 from hub_ext.kube.render.kinds import place_of
-from hub_ext.policy.load import load
 from hub_ext.policy.model import Policy
 from hub_ext.units import UNITS_PER_GPU
 
 PLACE = Path(__file__).parents[1] / "data/render"
 
 
-def site_policy() -> Policy:
-    """Load the policy that the goldens are made of."""
-    return load(PLACE / "policy.yaml").policy
+def site_data() -> dict[str, Any]:
+    """Read the policy that the goldens are made of, as plain data to be changed."""
+    data: dict[str, Any] = YAML(typ="safe").load((PLACE / "policy.yaml").read_text("utf-8"))
+    return data
+
+
+def site_policy(*path: str, to: object = None) -> Policy:
+    """Load that policy, with one thing at a path changed."""
+    data = site_data()
+    if path:
+        part = data
+        for step in path[:-1]:
+            part = part.setdefault(step, {})
+        part[path[-1]] = to
+    return Policy.model_validate(data)
+
+
+def without_project(name: str) -> Policy:
+    """Load that policy without one of its projects."""
+    data = site_data()
+    del data["projects"][name]
+    return Policy.model_validate(data)
 
 
 def of_kind(manifests: Iterable[Manifest], kind: str) -> dict[str, dict[str, Any]]:

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 from ...i18n import _
 from ...policy.model import Policy
+from .classes import classes
 from .configuration import kueue_configuration
 from .kinds import Manifest, rank
+from .namespaces import fences, namespaces_of
 from .queues import queues
 from .resources import uneven
 from .site import Site
@@ -15,7 +17,13 @@ __all__ = ["Manifest", "Site", "doubts", "kueue_configuration", "rendered"]
 
 def rendered(policy: Policy, site: Site) -> tuple[Manifest, ...]:
     """Render everything that the policy says about a cluster, in the order of making."""
-    return tuple(sorted(queues(policy, site), key=rank))
+    made = (
+        *namespaces_of(policy, site),
+        *classes(policy),
+        *fences(policy, site),
+        *queues(policy, site),
+    )
+    return tuple(sorted(made, key=rank))
 
 
 def doubts(policy: Policy) -> Iterator[str]:

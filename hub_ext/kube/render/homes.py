@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from ...policy.model import Policy
 from .. import names
+from ..podterms import place_of
 from .site import Site
 
 __all__ = ["Home", "homes", "namespaces", "teams_alone"]
@@ -28,15 +29,15 @@ class Home(NamedTuple):
 def homes(policy: Policy, site: Site) -> tuple[Home, ...]:
     """List all homes, in the policy's order: projects, then teams without any."""
     found = [
-        _home(project.team, name, site)
+        _home(policy, project.team, name, site)
         for name, project in policy.projects.items()
         if project.team in policy.teams
     ]
-    return (*found, *(_home(team, None, site) for team in teams_alone(policy)))
+    return (*found, *(_home(policy, team, None, site) for team in teams_alone(policy)))
 
 
-def _home(team: str, project: str | None, site: Site) -> Home:
-    place = names.place(team, project, single=site.namespace)
+def _home(policy: Policy, team: str, project: str | None, site: Site) -> Home:
+    place = place_of(policy, team, project, site.namespace)
     return Home(team, project, place.namespace, place.local_queue, place.cluster_queue)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from ...mig.geometry import SHARE
 from ...policy.capacity import WHOLE, Capacity, capacity
-from ...policy.model import Policy
+from ...policy.model import Policy, Pool
 
 __all__ = ["GPU", "SHARED", "name_of", "offered", "uneven", "worth"]
 
@@ -16,12 +16,12 @@ SHARED = "nvidia.com/gpu.shared"
 """A time-share, as the device plugin calls it where it is told to rename."""
 
 
-def name_of(kind: str) -> str:
+def name_of(kind: str, pool: Pool) -> str:
     """Name a kind of device as the device plugin does (strategy `mixed`)."""
     if kind == WHOLE:
         return GPU
     if kind.startswith(SHARE):
-        return SHARED
+        return pool.shared_resource or SHARED
     return f"nvidia.com/mig-{kind.replace('+', '.')}"
 
 
@@ -30,7 +30,7 @@ def offered(policy: Policy) -> Mapping[str, Mapping[str, int]]:
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for pool, rules in policy.pools.items():
         for kind, units in _kinds(capacity(rules)).items():
-            name = name_of(kind)
+            name = name_of(kind, rules)
             found[name][pool] = max(units, found[name].get(pool, 0))
     return dict(sorted(found.items()))
 

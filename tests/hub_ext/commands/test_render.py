@@ -6,6 +6,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from hub_ext.cli import main
+from tests.support.fake_cluster import FakeCluster
 from tests.support.rendering import PLACE
 
 POLICY = str(PLACE / "policy.yaml")
@@ -75,3 +76,34 @@ def test_a_file_says_what_differs_in_this_cluster(
     assert main(["render", "--policy", POLICY, "--site", str(site)]) == 0
 
     assert "namespace: research" in capsys.readouterr().out
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
+    fake = FakeCluster()
+    monkeypatch.setattr("hub_ext.commands.render.Api", lambda _kubeconfig: fake)
+    return fake
+
+
+def test_after_applying_nothing_differs(
+    cluster: FakeCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["render", "--policy", POLICY, "--diff"]) == 1
+    assert "create ClusterQueue gc-robotics: is not there" in capsys.readouterr().out
+    assert cluster.objects == {}
+
+    assert main(["render", "--policy", POLICY, "--apply"]) == 0
+    assert "create ClusterQueue gc-robotics" in capsys.readouterr().out
+
+    assert main(["render", "--policy", POLICY, "--diff"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_cluster_that_does_not_answer_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["render", "--policy", POLICY, "--diff", "--kubeconfig", str(tmp_path / "none")]
+
+    assert main(words) == 2
+
+    assert "no way to Kubernetes" in capsys.readouterr().err

@@ -1,22 +1,21 @@
 """Quotas on Kueue: every figure is the policy's, every queue has its place."""
 
+import json
 from copy import deepcopy
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ruamel.yaml import YAML
 
 from hub_ext.kube.render import Site, doubts, kueue_configuration, rendered
-from hub_ext.kube.render.kinds import place_of
+from hub_ext.kube.render.kinds import place_of, rank
 from hub_ext.policy.capacity import capacity
 from hub_ext.policy.model import Policy
 from tests.support.policies import policy as small_policy
-from tests.support.rendering import PLACE, gpus, of_kind, quotas, site_policy
+from tests.support.rendering import gpus, of_kind, quotas, site_data, site_policy
 
 SITE = Site()
-DATA: dict[str, Any] = YAML(typ="safe").load((PLACE / "policy.yaml").read_text("utf-8"))
+DATA = site_data()
 
 
 def test_a_team_with_projects_holds_its_quota_as_a_cohort() -> None:
@@ -199,8 +198,12 @@ def _promised(policy: Policy, pool: str) -> int:
     return sum(team.quota[pool].nominal for team in policy.teams.values() if pool in team.quota)
 
 
-def test_the_same_policy_gives_the_same_objects() -> None:
-    assert rendered(site_policy(), SITE) == rendered(site_policy(), SITE)
+def test_the_same_policy_gives_the_same_objects_in_the_order_of_making() -> None:
+    made = rendered(site_policy(), SITE)
+
+    assert made == rendered(site_policy(), SITE)
+    assert list(made) == sorted(made, key=rank)
+    assert json.loads(json.dumps(made)) == list(made)
 
 
 @pytest.mark.parametrize(

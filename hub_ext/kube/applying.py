@@ -1,0 +1,287 @@
+"""What is rendered against what a cluster has: told by a dry run on its server, or made so.
+
+Only what carries our mark is ever taken away, and of what others wrote only the fields that we
+render are changed. Nothing here decides what an object says.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from itertools import groupby
+from typing import Protocol, TypeVar
+
+from ..errors import GpuCommonsError, RefusedError
+from ..i18n import _
+from .answers import MissingError, NotServedError
+from .names import LABEL_MANAGED_BY
+from .render.kinds import KINDS, Manifest, kind_of, place_of
+from .render.marks import ANNOTATION_CONTENT, LABEL_RENDERED, RENDERED
+from .render.text import yaml_text
+
+__all__ = ["Cluster", "Difference", "Spot", "apply", "differences"]
+
+Spot = tuple[str, str, str]
+"""Kind, namespace and name of an object."""
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+_AT_ONCE = 8
+"""Requests in flight: an API server in production has others to serve."""
+
+_PAGE = 500
+_SERVERS_OWN = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
+"""Fields of metadata that the server writes; they differ without a difference."""
+
+
+class Cluster(Protocol):
+    """What is needed of an API server; `api.Api` is one."""
+
+    async def get(self, path: str, query: Mapping[str, str | int | bool] | None = None) -> Manifest:
+        """Read an object or a list."""
+
+    async def apply(self, path: str, body: Manifest, *, dry_run: bool = False) -> Manifest:
+        """Apply an object on the server, or only say what would become of it."""
+
+    async def merge(self, path: str, body: Manifest) -> Manifest:
+        """Change the fields that the body has."""
+
+    async def delete(self, path: str) -> Manifest:
+        """Delete an object."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One object that is not as it is rendered.
+
+    Parameters
+    ----------
+    act
+        What makes it so: `create`, `change`, `mend` (the policy says what it said before, the
+        cluster was changed), `remove`, or `release` (a namespace: it holds people's files, so it
+        loses our mark and stays).
+    lines
+        What would change, as a unified difference of YAML.
+    """
+
+    act: str
+    spot: Spot
+    lines: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """Write it for people."""
+        kind, namespace, name = self.spot
+        where = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+        words = {
+            "create": _("is not there"),
+            "change": _("the policy says otherwise by now"),
+            "mend": _("was changed in the cluster"),
+            "remove": _("is rendered no more"),
+            "release": _("is rendered no more; it stays, because it holds people's files"),
+        }[self.act]
+        return "\n".join((f"{self.act} {where}: {words}", *(f"  {one}" for one in self.lines)))
+
+
+async def differences(cluster: Cluster, manifests: Sequence[Manifest]) -> tuple[Difference, ...]:
+    """Find everything that applying would change, in the order of making.
+
+    Raises
+    ------
+    GpuCommonsError
+        When the cluster cannot be asked, refuses, or lacks a kind that is rendered.
+    """
+    ours = await _ours(cluster, {str(one["kind"]) for one in manifests})
+    coming = {one["metadata"]["name"] for one in manifests if one["kind"] == "Namespace"} - {
+        name for kind, _namespace, name in ours if kind == "Namespace"
+    }
+
+    async def compare(one: Manifest) -> Difference | None:
+        spot = place_of(one)
+        found = ours.get(spot) or await _found(cluster, one)
+        if found is None and spot[1] in coming and not await _there(cluster, spot[1]):
+            return Difference("create", spot)
+        wanted = await _applied(cluster, one, dry_run=True)
+        return _difference(spot, found, wanted)
+
+    changed = [one for one in await _all(manifests, compare) if one is not None]
+    rendered = {place_of(one) for one in manifests}
+    order = list(KINDS)
+    gone = sorted(set(ours) - rendered, key=lambda spot: (-order.index(spot[0]), *spot[1:]))
+    leaving = [
+        Difference("release" if spot[0] == "Namespace" else "remove", spot)
+        for spot in gone
+        if "deletionTimestamp" not in ours[spot]["metadata"]
+    ]
+    return (*changed, *leaving)
+
+
+async def apply(
+    cluster: Cluster, manifests: Sequence[Manifest], found: Iterable[Difference]
+) -> None:
+    """Make everything so: what others need first, then take away what is rendered no more.
+
+    Raises
+    ------
+    GpuCommonsError
+        When the cluster refuses; what came before it is done, and applying again goes on.
+    """
+    by_spot = {place_of(one): one for one in manifests}
+    made = [one for one in found if one.spot in by_spot]
+
+    async def make(one: Difference) -> None:
+        await _applied(cluster, by_spot[one.spot])
+
+    for _kind, group in groupby(made, key=lambda one: one.spot[0]):
+        await _all(list(group), make)
+    for one in found:
+        if one.act == "release":
+            unmarked = {LABEL_RENDERED: None, LABEL_MANAGED_BY: None}
+            body: Manifest = {"metadata": {"labels": unmarked}}
+            await _said(one.spot, cluster.merge(_path(one.spot), body))
+        elif one.act == "remove":
+            try:
+                await _said(one.spot, cluster.delete(_path(one.spot)))
+            except MissingError:
+                continue
+
+
+def _difference(spot: Spot, found: Manifest | None, wanted: Manifest) -> Difference | None:
+    if found is None:
+        return Difference("create", spot)
+    before, after = _plain(found), _plain(wanted)
+    if before == after:
+        return None
+    same = _content(found) == _content(wanted)
+    lines = unified_diff(
+        yaml_text(before).splitlines(), yaml_text(after).splitlines(), lineterm="", n=2
+    )
+    # The first two lines name files, and these are none.
+    return Difference("mend" if same else "change", spot, tuple(lines)[2:])
+
+
+def _plain(one: Manifest) -> Manifest:
+    """Take off what is the server's own: its bookkeeping, and how the object fares."""
+    about = {key: value for key, value in one["metadata"].items() if key not in _SERVERS_OWN}
+    rest = {key: value for key, value in one.items() if key not in ("status", "metadata")}
+    return dict(sorted({**rest, "metadata": about}.items()))
+
+
+def _content(one: Manifest) -> str | None:
+    told = (one["metadata"].get("annotations") or {}).get(ANNOTATION_CONTENT)
+    return None if told is None else str(told)
+
+
+def _path(spot: Spot) -> str:
+    kind, namespace, name = spot
+    return KINDS[kind].path(namespace, name)
+
+
+async def _ours(cluster: Cluster, needed: set[str]) -> dict[Spot, Manifest]:
+    """Find all that carries our mark, of every kind that is ever rendered."""
+
+    async def listed(kind: str) -> list[tuple[Spot, Manifest]]:
+        try:
+            found = await _pages(cluster, KINDS[kind].path())
+        except NotServedError:
+            if kind in needed:
+                raise GpuCommonsError(_lacking(kind)) from None
+            return []
+        # In a list the server leaves out what is the same for all.
+        own = {"apiVersion": KINDS[kind].version, "kind": kind}
+        return [(place_of({**own, **one}), {**own, **one}) for one in found]
+
+    return dict(one for group in await _all(list(KINDS), listed) for one in group)
+
+
+async def _pages(cluster: Cluster, path: str) -> list[Manifest]:
+    query: dict[str, str | int | bool] = {
+        "labelSelector": f"{LABEL_RENDERED}={RENDERED}",
+        "limit": _PAGE,
+    }
+    found: list[Manifest] = []
+    while True:
+        answer = await cluster.get(path, query)
+        found += answer.get("items") or []
+        token = (answer.get("metadata") or {}).get("continue")
+        if not token:
+            return found
+        query["continue"] = token
+
+
+def _lacking(kind: str) -> str:
+    version = KINDS[kind].version
+    if "kueue" in version:
+        return _(
+            "this cluster knows no {kind} of {version}: install Kueue 0.17 or newer first"
+        ).format(kind=kind, version=version)
+    return _(
+        "this cluster knows no {kind} of {version}; install what brings it, or do not ask for it"
+    ).format(kind=kind, version=version)
+
+
+async def _found(cluster: Cluster, one: Manifest) -> Manifest | None:
+    spot = place_of(one)
+    try:
+        return await _said(spot, cluster.get(kind_of(one).path(spot[1], spot[2])))
+    except MissingError:
+        return None
+
+
+async def _applied(cluster: Cluster, one: Manifest, *, dry_run: bool = False) -> Manifest:
+    spot = place_of(one)
+    try:
+        return await _said(spot, cluster.apply(_path(spot), one, dry_run=dry_run))
+    except MissingError as missing:
+        raise GpuCommonsError(
+            _("{kind} {name}: its namespace {namespace} is not there; make it first").format(
+                kind=spot[0], name=spot[2], namespace=spot[1]
+            )
+        ) from missing
+
+
+async def _there(cluster: Cluster, namespace: str) -> bool:
+    try:
+        await cluster.get(KINDS["Namespace"].path(None, namespace))
+    except MissingError:
+        return False
+    return True
+
+
+async def _said(spot: Spot, call: Awaitable[_T]) -> _T:
+    """Wait for an answer; a refusal is told with the object that it is about.
+
+    Raises
+    ------
+    GpuCommonsError
+        When it was refused.
+    """
+    try:
+        return await call
+    except MissingError:
+        raise
+    except RefusedError as refused:
+        kind, namespace, name = spot
+        raise GpuCommonsError(
+            _("{kind} {where}: {words}").format(
+                kind=kind, where=f"{namespace}/{name}" if namespace else name, words=refused.message
+            )
+        ) from refused
+
+
+async def _all(values: Sequence[_T], act: Callable[[_T], Awaitable[_R]]) -> list[_R]:
+    """Do something with each, a few at once; the first failure ends it."""
+    free = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(value: _T) -> _R:
+        async with free:
+            return await act(value)
+
+    tasks = [asyncio.ensure_future(one(value)) for value in values]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

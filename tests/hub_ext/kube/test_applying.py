@@ -1,0 +1,185 @@
+"""A cluster is made as the policy says, and what people changed there is told before."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from hub_ext.errors import GpuCommonsError
+from hub_ext.kube.applying import Difference, apply, differences
+from hub_ext.kube.render import Manifest, Site, rendered
+from hub_ext.kube.render.kinds import place_of
+from hub_ext.policy.model import Policy
+from tests.support.fake_cluster import FakeCluster, path_of
+from tests.support.rendering import of_kind, site_policy, without_project
+
+SITE = Site()
+
+
+def look(cluster: FakeCluster, made: Sequence[Manifest]) -> tuple[Difference, ...]:
+    return asyncio.run(differences(cluster, made))
+
+
+def settle(cluster: FakeCluster, made: Sequence[Manifest]) -> tuple[Difference, ...]:
+    async def both() -> tuple[Difference, ...]:
+        found = await differences(cluster, made)
+        await apply(cluster, made, found)
+        return found
+
+    return asyncio.run(both())
+
+
+def made_of(policy: Policy | None = None) -> tuple[Manifest, ...]:
+    return rendered(policy or site_policy(), SITE)
+
+
+def test_on_an_empty_cluster_everything_is_made_in_order() -> None:
+    cluster, made = FakeCluster(), made_of()
+
+    found = settle(cluster, made)
+
+    assert {one.act for one in found} == {"create"}
+    assert cluster.writes == [f"apply {kind} {name}" for kind, _ns, name in map(place_of, made)]
+    assert look(cluster, made) == ()
+
+
+def test_looking_changes_nothing() -> None:
+    cluster = FakeCluster()
+
+    look(cluster, made_of())
+
+    assert cluster.writes == []
+
+
+def test_what_somebody_changed_is_told_and_mended() -> None:
+    cluster, made = FakeCluster(), made_of()
+    settle(cluster, made)
+    queue = of_kind(made, "ClusterQueue")["gc-robotics"]
+    cluster.objects[path_of(queue)]["spec"]["preemption"]["withinClusterQueue"] = "LowerPriority"
+
+    (found,) = settle(cluster, made)
+
+    assert (found.act, found.spot) == ("mend", ("ClusterQueue", "", "gc-robotics"))
+    assert "-    withinClusterQueue: LowerPriority" in found.lines
+    assert "+    withinClusterQueue: Never" in found.lines
+    assert "mend ClusterQueue gc-robotics: was changed in the cluster" in found.text()
+    assert look(cluster, made) == ()
+
+
+def test_fields_of_others_are_left_to_them() -> None:
+    cluster, made = FakeCluster(), made_of()
+    settle(cluster, made)
+    queue = of_kind(made, "ClusterQueue")["gc-robotics"]
+    cluster.objects[path_of(queue)]["spec"]["stopPolicy"] = "Hold"
+    cluster.objects[path_of(queue)]["status"] = {"pendingWorkloads": 3}
+
+    assert look(cluster, made) == ()
+
+
+def test_a_changed_policy_is_told_as_such() -> None:
+    cluster = FakeCluster()
+    settle(cluster, made_of())
+    policy = site_policy("teams", "speech", "over_quota", to="borrow")
+
+    found = settle(cluster, made_of(policy))
+
+    changed = [one for one in found if one.spot[0] == "Cohort"]
+    assert [(one.act, one.spot[2]) for one in changed] == [("change", "gc-speech")]
+    assert look(cluster, made_of(policy)) == ()
+
+
+def test_what_is_rendered_no_more_goes_and_peoples_files_stay() -> None:
+    cluster = FakeCluster()
+    settle(cluster, made_of())
+    fewer = made_of(without_project("sky-survey"))
+
+    found = settle(cluster, fewer)
+
+    assert {(one.act, one.spot) for one in found if one.act in ("remove", "release")} == {
+        ("release", ("Namespace", "", "gpu-sky-survey")),
+        ("remove", ("ClusterQueue", "", "gc-vision.sky-survey")),
+        *(
+            ("remove", place_of(one))
+            for one in made_of()
+            if one["metadata"].get("namespace") == "gpu-sky-survey"
+        ),
+    }
+    kept: dict[str, Any] = cluster.objects["/api/v1/namespaces/gpu-sky-survey"]
+    assert "gpu-commons.dev/rendered" not in kept["metadata"]["labels"]
+    assert kept["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    assert look(cluster, fewer) == ()
+
+
+def test_queues_go_before_what_they_name() -> None:
+    cluster = FakeCluster()
+    settle(cluster, made_of())
+    cluster.writes.clear()
+
+    settle(cluster, made_of(without_project("sky-survey")))
+
+    gone = [line for line in cluster.writes if line.startswith("delete")]
+    assert gone[:2] == ["delete gpu-commons", "delete gc-vision.sky-survey"]
+
+
+def test_what_is_not_ours_is_never_taken_away() -> None:
+    cluster = FakeCluster()
+    theirs: Manifest = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {
+            "name": "their-own",
+            "labels": {"app.kubernetes.io/managed-by": "gpu-commons"},
+        },
+        "spec": {},
+    }
+    cluster.put(theirs)
+
+    settle(cluster, made_of())
+
+    assert path_of(theirs) in cluster.objects
+
+
+def test_what_is_being_deleted_already_is_no_difference() -> None:
+    cluster = FakeCluster()
+    settle(cluster, made_of())
+    fewer = made_of(without_project("sky-survey"))
+    for path, one in cluster.objects.items():
+        if "sky-survey" in path:
+            one["metadata"]["deletionTimestamp"] = "2026-12-01T00:00:00Z"
+
+    assert look(cluster, fewer) == ()
+
+
+def test_an_object_that_somebody_made_before_is_taken_over() -> None:
+    cluster, made = FakeCluster(), made_of()
+    queue = of_kind(made, "ClusterQueue")["gc-robotics"]
+    cluster.put({**queue, "metadata": {"name": "gc-robotics"}, "spec": {"cohortName": "old"}})
+
+    found = {one.spot: one for one in settle(cluster, made)}
+
+    assert found["ClusterQueue", "", "gc-robotics"].act == "change"
+    assert look(cluster, made) == ()
+
+
+def test_a_cluster_without_kueue_is_said() -> None:
+    with pytest.raises(GpuCommonsError, match="install Kueue"):
+        look(FakeCluster(unserved=("ClusterQueue",)), made_of())
+
+
+def test_a_kind_that_nobody_asked_for_may_be_lacking() -> None:
+    cluster = FakeCluster(unserved=("ServiceMonitor",))
+
+    assert settle(cluster, made_of())
+
+
+def test_a_refusal_names_the_object() -> None:
+    with pytest.raises(GpuCommonsError, match="ClusterQueue gc-robotics: gc-robotics is not"):
+        look(FakeCluster(refusing=("gc-robotics",)), made_of())
+
+
+def test_a_missing_namespace_that_is_not_ours_to_make_is_said() -> None:
+    one_place = rendered(site_policy(), Site(namespace="research"))
+
+    with pytest.raises(GpuCommonsError, match="its namespace research is not there"):
+        look(FakeCluster(), one_place)
