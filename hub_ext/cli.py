@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "doctor": _("say what is wrong with this hub and how to mend it"),
     "check": _("check a policy file and say what to mend"),
     "env": _("print the digest that pins a Python environment"),
+    "image": _("pin a project's images by digest; list, promote and take back pins"),
     "policy": _("show the policies that were in force, go back to one, accept one that waits"),
     "schema": _("print the JSON schema of the policy"),
     "render": _("write the policy as objects of Kubernetes and Kueue"),

@@ -5,10 +5,7 @@ the new generation of it.
 """
 
 import argparse
-import hashlib
 import sys
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import GpuCommonsError, PolicyError
@@ -18,15 +15,12 @@ from ..ledger.beside import reading
 from ..ledger.generations import Generation
 from ..policy.load import loads
 from ..service.accepting import LEAST_DIGITS
-from ..service.consent import Consent, leave
-from .onsite import Onsite, actor, add_reason, add_verb, onsite, reason_of
-from .replacing import patch, replace
+from .onsite import Onsite, add_reason, add_verb, onsite, reason_of
+from .policyfile import leave_word, named, sum_of, tell_outcome, text_of, written
+from .replacing import patch
 
 MOST = 10_000
 """Generations that are read at most; each is one edit of a file by a person."""
-
-_WAIT_S, _EVERY_S = 5.0, 0.1
-"""How long a living governor is given to take a change; it looks once a second."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +84,7 @@ def _list(generations: list[Generation], file: Path | None) -> None:
         print(f"{one.number:>4}  {utc_text(one.at)}  {one.sha256[:12]}  {one.actor.name}")
         for line in one.summary.splitlines():
             print(f"      {line}")
-    text = _text(file) if file is not None and file.is_file() else None
+    text = text_of(file) if file is not None and file.is_file() else None
     if text is not None and text != generations[0].text:
         print(_("The file differs from generation {n}: ").format(n=generations[0].number), end="")
         print(f"gpu-commons policy {_next(generations[0], text)}")
@@ -103,7 +97,7 @@ def _next(newest: Generation, text: str) -> str:
         loads(text)
     except PolicyError:
         return "diff"
-    return f"accept {_sha256(text)[:12]}" if waits else "diff"
+    return f"accept {sum_of(text)[:12]}" if waits else "diff"
 
 
 def _differ(
@@ -111,7 +105,7 @@ def _differ(
 ) -> None:
     before = _generation(known, max(known) if old is None else old)
     if new is None:
-        after, name = _text(_named(file)), str(file)
+        after, name = text_of(named(file)), str(file)
     else:
         after, name = _generation(known, new).text, _label(new)
     sys.stdout.write(patch(before.text, after, _label(before.number), name))
@@ -121,35 +115,26 @@ def _roll_back(
     site: Onsite, known: dict[int, Generation], number: int, file: Path | None, reason: str
 ) -> int:
     """Write the text; where that cannot be, print the patch and say so."""
-    path, target = _named(file), _generation(known, number)
+    target = _generation(known, number)
     loads(target.text, name=_label(number))
-    present = _text(path)
+    path = named(file)
+    present = text_of(path)
     if present == target.text:
         print(_("{path} says what generation {n} said already").format(path=path, n=number))
         return 0
     why = _("back to generation {n}: {reason}").format(n=number, reason=reason)
-    try:
-        _leave(site, target.sha256, why)
-        replace(path, present, target.text)
-    except OSError as error:
-        sys.stdout.write(patch(present, target.text, path.name, path.name))
-        sys.stderr.write(
-            _(
-                "{path} cannot be written here ({error}). Apply the patch above where it is kept."
-            ).format(path=path, error=error.strerror or error)
-            + "\n"
-        )
+    if not written(site, path, present, target.text, why):
         return 1
     print(_("{path} says what generation {n} said").format(path=path, n=number))
-    _tell_outcome(site, target.sha256, max(known))
+    tell_outcome(site, sum_of(target.text), max(known))
     return 0
 
 
 def _accept(
     site: Onsite, known: dict[int, Generation], sha256: str, file: Path | None, reason: str
 ) -> None:
-    text = _text(_named(file))
-    found, newest = _sha256(text), known[max(known)]
+    text = text_of(named(file))
+    found, newest = sum_of(text), known[max(known)]
     if len(sha256) < LEAST_DIGITS or not found.startswith(sha256.lower()):
         raise GpuCommonsError(
             _("the file's text is {found}, not {asked}; see `gpu-commons policy diff`").format(
@@ -161,37 +146,14 @@ def _accept(
         return
     loads(text, name=str(file))
     try:
-        _leave(site, found, reason)
+        leave_word(site, found, reason)
     except OSError as error:
         raise GpuCommonsError(
             _("{path} cannot be written: {error}; run this as the hub's user").format(
                 path=site.state, error=error.strerror
             )
         ) from error
-    _tell_outcome(site, found, newest.number)
-
-
-def _leave(site: Onsite, sha256: str, reason: str) -> None:
-    leave(
-        site.state,
-        Consent(sha256=sha256, reason=reason, actor=actor(), at=datetime.now(UTC)),
-    )
-
-
-def _tell_outcome(site: Onsite, sha256: str, before: int) -> None:
-    """Say which generation it became, where a living governor takes it soon."""
-    if site.governor() is None:
-        print(_("no governor runs; it comes into force when the hub starts"))
-        return
-    until = time.monotonic() + _WAIT_S
-    while time.monotonic() < until:
-        with reading(site.state, url=site.ledger_url) as tx:
-            newest = tx.generation()
-        if newest is not None and newest[0] > before and newest[2] == sha256:
-            print(_("generation {n} is in force").format(n=newest[0]))
-            return
-        time.sleep(_EVERY_S)
-    print(_("the governor has not taken it yet; /healthz and the admin page say why"))
+    tell_outcome(site, found, newest.number)
 
 
 def _generation(known: dict[int, Generation], number: int) -> Generation:
@@ -204,24 +166,5 @@ def _generation(known: dict[int, Generation], number: int) -> Generation:
     return known[number]
 
 
-def _named(file: Path | None) -> Path:
-    if file is None:
-        raise GpuCommonsError(_("name the policy file with --policy"))
-    return file
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise GpuCommonsError(
-            _("{path} cannot be read: {error}").format(path=file, error=error)
-        ) from error
-
-
 def _label(number: int) -> str:
     return _("generation {n}").format(n=number)
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

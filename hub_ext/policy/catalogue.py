@@ -31,6 +31,7 @@ from .model import (
     Policy,
     Profile,
     ShareFlavor,
+    TaskType,
     cpu_millis,
     flavor_kind,
     flavor_name,
@@ -167,8 +168,9 @@ def resolve(policy: Policy, person: Person, choice: Choice, at: datetime) -> Res
     """Fill in a choice from the policy as it stands, at the prices of `at`.
 
     A team that is not named is the project's, else the first of the person's that may choose the
-    profile; a project that is not named is the team's first; the environment is the project's
-    first; the task type is the profile's, where the person may choose it. Limits on size and number
+    profile; a project that is not named is the team's first; the environment is the one
+    that the task type names, else the project's first; the task type is the profile's, where the
+    person may choose it. Limits on size and number
     are not judged here: they depend on the mode.
 
     Raises
@@ -190,7 +192,7 @@ def resolve(policy: Policy, person: Person, choice: Choice, at: datetime) -> Res
         person=person,
         team=team,
         project=project,
-        environment=None if project is None else _environment(policy, project),
+        environment=None if project is None else _environment(policy, project, labelled),
         profile=ProfileName(name),
         title=profile.title,
         description=profile.description,
@@ -329,10 +331,15 @@ def _project(policy: Policy, choice: Choice, team: TeamName) -> ProjectName | No
     )
 
 
-def _environment(policy: Policy, project: str) -> Environment | None:
-    for name, pin in policy.projects[project].environments.items():
-        return Environment(name=name, prefix=pin.prefix, image=pin.image, digest=pin.digest)
-    return None
+def _environment(policy: Policy, project: str, task: TaskType | None) -> Environment | None:
+    """Take the environment that the task type names, else the project's first."""
+    pins = policy.projects[project].environments
+    if not pins:
+        return None
+    named = None if task is None else task.environment
+    name = named if named is not None and named in pins else next(iter(pins))
+    pin = pins[name]
+    return Environment(name=name, prefix=pin.prefix, image=pin.image, digest=pin.digest)
 
 
 def _lifetime(

@@ -6,6 +6,7 @@ Each subject has a module of its own; a subject that needs another one to be sou
 from .checks_contract import check_contract
 from .checks_guarantees import check_guarantees
 from .checks_idle import check_idle
+from .checks_images import check_images
 from .checks_kube import check_kube
 from .checks_pools import check_pools
 from .checks_prices import check_prices
@@ -31,6 +32,7 @@ def check(policy: Policy) -> tuple[Problem, ...]:
         *check_pools(policy),
         *check_teams(policy),
         *check_projects(policy),
+        *check_images(policy),
         *check_profiles(policy),
         *check_prices(policy),
         *check_idle(policy),

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from .model_images import Contents, ImageRules
 from .model_pools import Node, Pool, PoolFor, Reservable
 from .model_priority import PriorityRules
 from .model_profiles import (
@@ -80,6 +81,8 @@ class Policy(Part):
     """Quota holders, by name."""
     projects: dict[Name, Project] = {}
     """What charges belong to, by name."""
+    images: ImageRules = ImageRules()
+    """Which images projects may pin."""
     profiles: Annotated[dict[Name, Profile], Field(min_length=1)]
     """What people choose from, by name, in the order of the form."""
     task_types: dict[Name, TaskType] = {}

@@ -26,6 +26,9 @@ class TaskType(Part):
     """Longest life of such a lease; shortens the limits of profile and team."""
     idle: Name | None = None
     """Idle rule for such leases in place of the one for their kind of flavor."""
+    environment: Name | None = None
+    """Environment of the project that such a lease gets; a project that has none of this name
+    gives its first."""
     most_leases: Count | None = None
     """Most GPU leases of this type at once, of all teams together; absent means no limit."""
     may_preempt: Flag = False

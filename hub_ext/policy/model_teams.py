@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
+from .model_images import Contents
 from .model_kube import Namespace, ObjectName, Volume
 from .words import Count, Digest, Gpus, Lasting, Name, Part, Word
 
@@ -57,6 +58,11 @@ class EnvironmentPin(Part):
     """Container image without a tag; the digest is the pin."""
     digest: Digest
     """`sha256:` and 64 hexadecimal digits."""
+    tag: Word | None = None
+    """Tag of which an image's digest was resolved. Nothing is pulled by it: `gpu-commons image
+    list` says when it names another image by now."""
+    contents: Contents | None = None
+    """What was found in the image when it was pinned."""
 
     @model_validator(mode="after")
     def _one_place(self) -> "EnvironmentPin":
@@ -71,7 +77,8 @@ class Project(Part):
     team: Name
     """The team whose quota it uses."""
     environments: dict[Name, EnvironmentPin] = {}
-    """By name; the first is the default. None means the hub's own environment."""
+    """By name; the first is the default, and a task type may name another. None means the hub's own
+    environment."""
     cost_label: Annotated[str, StringConstraints(max_length=120)] = ""
     """Cost centre or grant number, carried to reports as it stands."""
     quota: dict[Name, Quota] = {}

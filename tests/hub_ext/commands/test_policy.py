@@ -54,7 +54,7 @@ class Governed:
 def governed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Governed]:
     file = tmp_path / "rules" / "policy.yaml"
     file.parent.mkdir()
-    monkeypatch.setattr("hub_ext.commands.policy._WAIT_S", 0.0)
+    monkeypatch.setattr("hub_ext.commands.policyfile._WAIT_S", 0.0)
     with site_in(tmp_path / "state") as site:
         StateDir(site.state).note(hub="hub", policy=str(file))
         monkeypatch.setenv("GPU_COMMONS_STATE", str(site.state))
