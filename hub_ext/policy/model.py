@@ -30,11 +30,13 @@ from .model_times import IdleRule, Mode, Modes, NoticeTimes
 from .words import FlavorKind, Name, Part, Version, Zone
 
 __all__ = [
+    "Contents",
     "EnvironmentPin",
     "Flavor",
     "FlavorKind",
     "GpuFlavor",
     "IdleRule",
+    "ImageRules",
     "Lifetime",
     "MigFlavor",
     "Mode",
