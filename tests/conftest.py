@@ -7,7 +7,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from tests.controlplane.fixtures import control_plane, full_control_plane, kubelet
 from tests.support.postgres import PostgresServer
+
+__all__ = ["control_plane", "full_control_plane", "kubelet", "postgres"]
 
 settings.register_profile("ci", derandomize=True, max_examples=50, deadline=None)
 settings.register_profile("deep", max_examples=1000, deadline=None)

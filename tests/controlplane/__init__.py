@@ -1,0 +1,1 @@
+"""A real Kubernetes control plane without containers, for the tests that need one."""

@@ -1,0 +1,16 @@
+"""What can be made to fail, by an annotation on a pod, or on the node for `LOST`."""
+
+ANNOTATION = "test.kubelet/fault"
+
+IMAGE = "ImagePullBackOff"
+"""The image cannot be pulled until the annotation goes."""
+MEMORY = "OOMKilled"
+"""The containers are killed for their memory, once; the pod's restart policy decides the rest."""
+CRASH = "CrashLoopBackOff"
+"""The containers end with an error as soon as they start."""
+EVICTED = "Evicted"
+"""The node puts the pod out, and the pod has failed."""
+STUCK = "IgnoreDelete"
+"""The pod does not end when it is deleted, until the annotation goes."""
+LOST = "lost"
+"""On the node: no sign of life, nothing is done to its pods, and they go on."""
