@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import TypeVar
 
 from pydantic import ValidationError
 from tornado.httpclient import HTTPRequest, HTTPResponse
@@ -9,7 +10,7 @@ from tornado.simple_httpclient import HTTPTimeoutError, SimpleAsyncHTTPClient
 
 from hub_ext.errors import RefusedError, UnreachableError
 from hub_ext.i18n import _
-from hub_ext.lease import LeaseId, LeaseView, Problem
+from hub_ext.lease import LeaseId, LeaseView, Problem, SwitchSheet, Value
 
 from .place import Place
 
@@ -19,11 +20,13 @@ GRACE_S = 10
 TIMED_OUT = 599
 """Tornado's own code for "no answer"."""
 
+T = TypeVar("T", bound=Value)
+
 _GONE = (OSError, HTTPTimeoutError, asyncio.TimeoutError)
 
 
 class Governor:
-    """Client of the three calls a server may make about its own lease.
+    """Client of the calls that a server may make about its own lease.
 
     A client of its own, as a long poll must not use up the slots of others; `SimpleAsync…`, as
     a hub may have configured the shared class to pycurl.
@@ -45,15 +48,22 @@ class Governor:
         """
         url = f"{self._place.lease_url}?after={after}&wait_s={wait_s}"
         answer = await self._send(HTTPRequest(url, request_timeout=wait_s + GRACE_S))
-        try:
-            return LeaseView.model_validate_json(answer.body)
-        except ValidationError as error:
-            raise UnreachableError(
-                _("The governor's answer was not understood; its version may differ from this one")
-            ) from error
+        return _read(LeaseView, answer)
 
-    async def act(self, lease_id: LeaseId, verb: str, figures: dict[str, int]) -> None:
-        """Ask for `stop`, `extend` or `keep` of the lease; it answers before it is done.
+    async def profiles(self, lease_id: LeaseId) -> SwitchSheet:
+        """Return what the server could have instead, decided as a start would be now.
+
+        Raises
+        ------
+        UnreachableError, RefusedError
+            As in `view`.
+        """
+        url = f"{self._place.api_url}/leases/{lease_id}/switch"
+        answer = await self._send(HTTPRequest(url, request_timeout=GRACE_S))
+        return _read(SwitchSheet, answer)
+
+    async def act(self, lease_id: LeaseId, verb: str, figures: dict[str, object]) -> None:
+        """Ask for `stop`, `extend`, `keep`, `switch` or `cancel`; it answers before it is done.
 
         Raises
         ------
@@ -86,6 +96,15 @@ class Governor:
     def close(self) -> None:
         """End open calls."""
         self._http.close()
+
+
+def _read(kind: type[T], answer: HTTPResponse) -> T:
+    try:
+        return kind.model_validate_json(answer.body)
+    except ValidationError as error:
+        raise UnreachableError(
+            _("The governor's answer was not understood; its version may differ from this one")
+        ) from error
 
 
 def _refusal(answer: HTTPResponse) -> UnreachableError | RefusedError:

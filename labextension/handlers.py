@@ -1,4 +1,4 @@
-"""The page's only door: one stream of states, and three verbs for the server's owner.
+"""The page's only door: one stream of states, profiles to choose from, verbs for the owner.
 
 Everything the governor says passes through here without its token, and nothing is decided here.
 """
@@ -6,8 +6,9 @@ Everything the governor says passes through here without its token, and nothing 
 import asyncio
 import json
 import os
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import APIHandler
@@ -17,6 +18,7 @@ from tornado.iostream import StreamClosedError
 
 from hub_ext.errors import RefusedError, UnreachableError
 from hub_ext.i18n import _
+from hub_ext.lease import LeaseId, LeaseView
 
 from .feed import LabFeed
 from .notices import SCHEMA, SCHEMA_ID
@@ -27,6 +29,8 @@ FEED = "gpu_commons_feed"
 """Key of the feed among the settings of the web application."""
 
 LONGEST_EXTENSION_S = 365 * 86400
+
+T = TypeVar("T")
 
 
 class FeedHandler(APIHandler):
@@ -113,15 +117,13 @@ class StreamHandler(FeedHandler):
             self._bell.set()
 
 
-class VerbHandler(FeedHandler):
-    """`POST gpu-commons/{stop,extend,keep}`: the owner asks, the governor decides and acts."""
+class OwnerHandler(FeedHandler):
+    """What the owner alone may ask of the governor through this server."""
 
-    @web.authenticated
-    @authorized
-    async def post(self, verb: str) -> None:
-        """Pass the wish on; 202 says that the governor took it."""
+    async def passed_on(self, ask: Callable[[LeaseView, LeaseId], Awaitable[T]]) -> T | None:
+        """Ask something about the open lease; None where the refusal was answered already."""
         try:
-            await self._pass_on(verb)
+            return await ask(*self._lease())
         except RefusedError as error:
             self.refuse(error)
         except UnreachableError as error:
@@ -132,11 +134,9 @@ class VerbHandler(FeedHandler):
                     status=HTTPStatus.SERVICE_UNAVAILABLE,
                 )
             )
-        else:
-            self.set_status(HTTPStatus.ACCEPTED)
-            self.finish(json.dumps({"accepted": verb}))
+        return None
 
-    async def _pass_on(self, verb: str) -> None:
+    def _lease(self) -> tuple[LeaseView, LeaseId]:
         place = self.feed.place
         if not place.user or not place.api_url:
             raise RefusedError(
@@ -146,9 +146,9 @@ class VerbHandler(FeedHandler):
         if not self.for_owner:
             raise RefusedError(
                 "not-owner",
-                _("This is the server of {owner}, who alone can stop, extend or keep it").format(
-                    owner=place.user
-                ),
+                _(
+                    "This is the server of {owner}, who alone can stop, extend, keep or change it"
+                ).format(owner=place.user),
                 status=HTTPStatus.FORBIDDEN,
             )
         view = self.feed.state.view
@@ -156,15 +156,77 @@ class VerbHandler(FeedHandler):
             raise RefusedError(
                 "no-lease", _("No lease of this server is open now, so there is nothing to change")
             )
-        figures = {"seconds": self._seconds()} if verb == "extend" else {}
-        await self.feed.governor.act(view.lease.id, verb, figures)
+        return view, view.lease.id
 
-    def _seconds(self) -> int:
+
+class ProfilesHandler(OwnerHandler):
+    """`GET gpu-commons/profiles`: what this server could have instead of what it has."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """Answer with the governor's list."""
+        governor = self.feed.governor
+        sheet = await self.passed_on(lambda _view, lease_id: governor.profiles(lease_id))
+        if sheet is not None:
+            self.set_header("Cache-Control", "no-store")
+            self.finish(sheet.model_dump_json())
+
+
+class VerbHandler(OwnerHandler):
+    """`POST gpu-commons/{stop,extend,keep,switch,stay}`: the governor decides and acts."""
+
+    @web.authenticated
+    @authorized
+    async def post(self, verb: str) -> None:
+        """Pass the wish on; 202 says that the governor took it."""
+        if await self.passed_on(lambda view, lease_id: self._wish(verb, view, lease_id)):
+            self.set_status(HTTPStatus.ACCEPTED)
+            self.finish(json.dumps({"accepted": verb}))
+
+    async def _wish(self, verb: str, view: LeaseView, lease_id: LeaseId) -> bool:
+        act = self.feed.governor.act
+        match verb:
+            case "stay":
+                await act(self._change(view), "cancel", {})
+            case "switch":
+                await act(lease_id, verb, {"choice": self._choice()})
+            case "extend":
+                await act(lease_id, verb, {"seconds": self._seconds()})
+            case _:
+                await act(lease_id, verb, {})
+        return True
+
+    def _change(self, view: LeaseView) -> LeaseId:
+        """Give the request that waits to replace the lease."""
+        if view.change is None:
+            raise RefusedError(
+                "no-change", _("No change of profile is under way, so there is none to leave")
+            )
+        return view.change.lease_id
+
+    def _choice(self) -> dict[str, object]:
+        choice = self._said("choice")
+        if not isinstance(choice, dict):
+            raise RefusedError(
+                "bad-choice",
+                _("Say what to change to, for example {example}").format(
+                    example='{"choice": {"profile": "small"}}'
+                ),
+                status=HTTPStatus.BAD_REQUEST,
+            )
+        return choice
+
+    def _said(self, field: str) -> object:
+        """Give a field of the body; None where there is none or the body is no JSON object."""
         try:
             body = self.get_json_body()
         except web.HTTPError:
-            body = None
-        seconds = body.get("seconds") if isinstance(body, dict) else None
+            return None
+        return body.get(field) if isinstance(body, dict) else None
+
+    def _seconds(self) -> int:
+        seconds = self._said("seconds")
         if type(seconds) is not int or not 0 < seconds <= LONGEST_EXTENSION_S:
             raise RefusedError(
                 "bad-extension",
@@ -191,7 +253,8 @@ def load(serverapp: Any) -> None:  # noqa: ANN401 - untyped ServerApp
         ".*$",
         [
             (url_path_join(base, "gpu-commons", "stream"), StreamHandler),
-            (url_path_join(base, "gpu-commons", "(stop|extend|keep)"), VerbHandler),
+            (url_path_join(base, "gpu-commons", "profiles"), ProfilesHandler),
+            (url_path_join(base, "gpu-commons", "(stop|extend|keep|switch|stay)"), VerbHandler),
         ],
     )
 

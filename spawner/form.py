@@ -116,6 +116,7 @@ def render(page: Page) -> str:
         cautions=page.cautions,
         unchosen=_unchosen_words(page),
         queue_page=page.queue_page,
+        running=_running(page),
         wait_field=WAIT,
         waits=wait_words() if _may_wait(page) else (),
         wait=page.chosen.when or NO_WAIT,
@@ -198,6 +199,22 @@ def outcome_words(standing: Standing, name: str) -> str:
         case Standing.denied:
             return ""
     return words.format(name=name)
+
+
+def _running(page: Page) -> list[tuple[str, str]]:
+    """Words and address for each server that runs and could change its profile instead."""
+    if page.sheet is None or not page.queue_page:
+        return []
+    pages = page.queue_page.removesuffix("queue")
+    return [
+        (_named(one.server, one.has), f"{pages}switch/{one.lease_id}") for one in page.sheet.running
+    ]
+
+
+def _named(server: str, has: str) -> str:
+    if not server:
+        return _("Your server runs with {profile}.").format(profile=has)
+    return _("Your server {name} runs with {profile}.").format(name=server, profile=has)
 
 
 def _may_wait(page: Page) -> bool:

@@ -49,6 +49,7 @@ from .showing import (
     VerdictState,
 )
 from .state import AgentState, Health, PolicyState, PolicyView, PoolLoad, QueueSheet
+from .switching import Change, RunningServer, SwitchOffer, SwitchSheet
 from .ticket import Forecast, Ticket
 from .usage import Amount, Usage, UsageRow, UsageSum
 from .words import (
@@ -92,6 +93,7 @@ __all__ = [
     "CalledIn",
     "CapacitySheet",
     "Cause",
+    "Change",
     "Choice",
     "Contract",
     "Cost",
@@ -152,6 +154,7 @@ __all__ = [
     "Reason",
     "Report",
     "ReportKind",
+    "RunningServer",
     "SampleBatch",
     "ServerKey",
     "ServerName",
@@ -162,6 +165,8 @@ __all__ = [
     "Standing",
     "Stretch",
     "Subject",
+    "SwitchOffer",
+    "SwitchSheet",
     "TaskChoice",
     "TaskTypeName",
     "TeamName",

@@ -7,6 +7,7 @@ from pydantic import AwareDatetime
 
 from .asking import Environment, Reason, ServerKey
 from .record import OpenLease
+from .switching import Change, RunningServer
 from .ticket import Forecast
 from .words import (
     DeviceId,
@@ -108,6 +109,8 @@ class OfferSheet(Value):
     """Why there is nothing to choose, where there is nothing."""
     timezone: str = "UTC"
     """Zone in which people read instants."""
+    running: tuple[RunningServer, ...] = ()
+    """Servers of this person that run, whose profile can be changed instead."""
 
 
 class Cost(Value):
@@ -199,3 +202,5 @@ class LeaseView(Value):
     """What its owner can count on; None without a GPU and before it starts."""
     task_title: str = ""
     """What it is for, in the policy's words; empty is unlabelled."""
+    change: Change | None = None
+    """The change of profile that was asked for and waits; None where none does."""

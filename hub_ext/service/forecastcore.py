@@ -9,7 +9,7 @@ from ..admission.decide import offers
 from ..admission.forecast import Forecasts, forecast
 from ..lease import OfferSheet
 from ..policy.catalogue import Person
-from . import forecasting
+from . import changing, forecasting
 from .desk import Desk
 from .foreseen import Ground
 
@@ -23,6 +23,7 @@ class ForecastCore:
         """Resolve and decide every profile for one person, by the function that decides."""
         with self._desk.turn(now) as turn:
             made = offers(turn.snapshot(), person)
+            made = made.model_copy(update={"running": changing.running(turn, person.user)})
         return forecasting.with_forecasts(self._desk, made, now)
 
     def look_ahead(self, *, now: datetime) -> Ground | None:

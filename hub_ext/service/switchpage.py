@@ -1,14 +1,10 @@
 """`/switch/<lease>`: another profile for a server that runs; works without scripts."""
 
-from datetime import datetime
-
+from ..errors import RefusedError
 from ..i18n import _
-from ..lease import Choice, LeaseId, OfferSheet, OpenLease, ProfileName, Standing, TeamName
-from ..policy.catalogue import Person
+from ..lease import LeaseId, OpenLease, SwitchOffer, SwitchSheet
 from . import formats
-from .api.leases import own
-from .api.waiting import switched
-from .governor import Governor
+from .api.waiting import choices, switched
 from .pages import PageHandler, Route
 
 
@@ -17,46 +13,55 @@ class SwitchPage(PageHandler):
 
     async def get(self, lease_id: str) -> None:
         """Show what the server could have instead, each with what it would mean now."""
-        caller = self.caller
-
-        def act(core: Governor, now: datetime) -> tuple[OpenLease, OfferSheet]:
-            lease = own(caller, core, lease_id)
-            groups = caller.groups if caller.name == lease.key.user else lease.groups
-            return lease, core.offers(Person(user=lease.key.user, groups=groups), now=now)
-
-        lease, sheet = await self.core.run(act)
+        lease, found = await self._choices(lease_id)
         form = {"xsrf": self.xsrf_token.decode()}
         await self.show(
-            "switch.html", lambda: {**_sheet(lease, sheet), **form}, title=_("Change the profile")
+            "switch.html", lambda: {**_sheet(lease, found), **form}, title=_("Change the profile")
         )
 
     async def post(self, lease_id: str) -> None:
         """Let the change wait for its capacity, and show what waits."""
-        profile, _slash, team = self.get_body_argument("offer", "").partition("/")
-        choice = Choice(profile=ProfileName(profile), team=TeamName(team) if team else None)
+        _lease, found = await self._choices(lease_id)
+        picked = self.get_body_argument("offer", "")
+        choice = next((one.choice for one in found.offers if _value(one) == picked), None)
+        if choice is None:
+            raise _not_offered()
         await switched(self.core, self.settings["pins"], self.caller, LeaseId(lease_id), choice)
         self.redirect(f"{self.hub_auth.base_url}queue")
 
+    async def _choices(self, lease_id: str) -> tuple[OpenLease, SwitchSheet]:
+        caller = self.caller
+        return await self.core.run(lambda core, now: choices(caller, core, lease_id, now))
 
-def _sheet(lease: OpenLease, sheet: OfferSheet) -> dict[str, object]:
-    """Put lease and offers into words; what it has already is left out."""
+
+def _sheet(lease: OpenLease, found: SwitchSheet) -> dict[str, object]:
+    """Put lease and offers into words."""
     return {
         "lease_id": lease.id,
         "server": formats.server_name(lease.key.server),
-        "has": lease.grant.title if lease.grant else lease.profile,
+        "has": found.has,
         "offers": [
             {
-                "value": f"{offer.profile}/{offer.team}",
+                "value": _value(offer),
                 "title": _("{title} for team {team}").format(title=offer.title, team=offer.team),
-                "standing": formats.standing_words(offer.standing),
+                "standing": offer.standing_text,
                 "price": offer.price_text,
-                "why": offer.reason.message,
+                "why": offer.words,
             }
-            for offer in sheet.offers
-            if offer.standing is not Standing.denied
-            and (offer.profile, offer.team) != (lease.profile, lease.team)
+            for offer in found.offers
         ],
     }
+
+
+def _value(offer: SwitchOffer) -> str:
+    return f"{offer.choice.profile}/{offer.team}"
+
+
+def _not_offered() -> RefusedError:
+    return RefusedError(
+        "no-such-offer",
+        _("This profile is not offered for this server now. Reload the page and choose again."),
+    )
 
 
 def handlers(prefix: str) -> list[Route]:

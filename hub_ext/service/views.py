@@ -18,6 +18,7 @@ from ..lease import (
 from ..metering import cost
 from ..units import whole_seconds
 from .attempts import keyed
+from .changing import under_way
 from .closing import spans, stop_limit
 from .desk import Desk, Turn
 from .readings import newest
@@ -58,8 +59,10 @@ def _view(
     if shown is None:
         return LeaseView(seq=0, now=turn.now, server=key, lease=None)
     until = turn.now if shown.closed_at is None else shown.closed_at
+    change = under_way(turn, lease) if lease is not None else None
     common = LeaseView(
-        seq=turn.tx.seq(shown.id),
+        # News of the change is news of the server.
+        seq=max(turn.tx.seq(one) for one in (shown.id, change.lease_id if change else shown.id)),
         now=turn.now,
         server=key,
         lease=lease,
@@ -68,6 +71,7 @@ def _view(
         simulated=any(device.simulated for device in shown.devices),
         isolation=shown.grant.isolation if shown.grant else Isolation.none,
         task_title=_task_title(turn, shown),
+        change=change,
     )
     if lease is None:
         return common

@@ -1,10 +1,11 @@
 /**
- * The page's way to its own server extension: one stream while the page is seen, and three verbs.
+ * The page's way to its own server extension: one stream while the page is seen, a list of profiles
+ * when somebody wants another, and five verbs.
  * Knows no governor and no token; never polls.
  */
 
 import { parseLine } from './wire';
-import type { IPageState } from './wire';
+import type { IPageState, ISwitchSheet } from './wire';
 
 /** A request below `gpu-commons/`, with whatever authentication the page has. */
 export type Send = (path: string, init: RequestInit) => Promise<Response>;
@@ -165,13 +166,22 @@ export class StateStream {
 /** Ask for one of the verbs; resolves when the governor took it, rejects with words for people. */
 export async function ask(
   send: Send,
-  verb: 'stop' | 'extend' | 'keep',
-  body: { seconds?: number } = {}
+  verb: 'stop' | 'extend' | 'keep' | 'switch' | 'stay',
+  body: { seconds?: number; choice?: object } = {}
 ): Promise<void> {
   const response = await send(verb, { method: 'POST', body: JSON.stringify(body) });
   if (!response.ok) {
     throw await refusal(response);
   }
+}
+
+/** Ask what this server could have instead; rejects with words for people. */
+export async function profiles(send: Send): Promise<ISwitchSheet> {
+  const response = await send('profiles', { method: 'GET' });
+  if (!response.ok) {
+    throw await refusal(response);
+  }
+  return (await response.json()) as ISwitchSheet;
 }
 
 async function refusal(response: Response): Promise<RefusedByServer> {

@@ -1,4 +1,4 @@
-/** The four commands. Buttons, toasts and the palette all go through them. */
+/** The six commands. Buttons, toasts and the palette all go through them. */
 
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import {
@@ -11,18 +11,21 @@ import {
 import { PageConfig } from '@jupyterlab/coreutils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { ask } from './api';
+import { ask, profiles } from './api';
 import type { Send } from './api';
 import { coarse } from './format';
 import { gpuIcon } from './icons';
 import { extensions } from './model';
 import type { LeaseModel } from './model';
 import { stopServer } from './stop';
+import { switchedWords } from './words';
 
 export const COMMANDS = {
   open: 'gpu-commons:open-panel',
   extend: 'gpu-commons:extend',
   keep: 'gpu-commons:keep',
+  switch: 'gpu-commons:switch',
+  stay: 'gpu-commons:stay',
   stop: 'gpu-commons:stop'
 } as const;
 
@@ -101,10 +104,54 @@ export function addCommands(parts: ICommandParts): void {
     isEnabled: () => model.canStop,
     execute: () => stop(parts)
   });
+  addSwitchCommands(parts);
   model.changed.connect(() => {
-    for (const id of [COMMANDS.extend, COMMANDS.keep, COMMANDS.stop]) {
+    for (const id of ALL_COMMANDS) {
       commands.notifyCommandChanged(id);
     }
+  });
+}
+
+function addSwitchCommands(parts: ICommandParts): void {
+  const { app, model, trans } = parts;
+  app.commands.addCommand(COMMANDS.switch, {
+    label: trans.__('Change GPU Profile…'),
+    caption: trans.__('Let this server have another profile, once there is capacity for it'),
+    describedBy: { args: NO_ARGUMENTS },
+    isEnabled: () => model.canSwitch,
+    execute: () => changeProfile(parts)
+  });
+  app.commands.addCommand(COMMANDS.stay, {
+    label: trans.__('Stay with GPU Profile'),
+    caption: trans.__('Leave the change of profile that was asked for'),
+    describedBy: { args: NO_ARGUMENTS },
+    isEnabled: () => model.canStay,
+    execute: () => stay(parts)
+  });
+}
+
+async function changeProfile(parts: ICommandParts): Promise<void> {
+  const { trans, send } = parts;
+  await attempt(trans.__('The profile was not changed'), trans, async () => {
+    const sheet = await profiles(send);
+    if (!sheet.offers.length) {
+      throw new Error(trans.__('There is no other profile for you.'));
+    }
+    const { chooseOffer } = await import('./choosing');
+    const offer = await chooseOffer(sheet, trans);
+    if (offer !== null) {
+      await ask(send, 'switch', { choice: offer.choice });
+      Notification.success(switchedWords(offer, trans), { autoClose: 8000 });
+      parts.open();
+    }
+  });
+}
+
+async function stay(parts: ICommandParts): Promise<void> {
+  const { trans } = parts;
+  await attempt(trans.__('The change was not left'), trans, async () => {
+    await ask(parts.send, 'stay');
+    Notification.success(trans.__('This server keeps its profile.'), { autoClose: 5000 });
   });
 }
 

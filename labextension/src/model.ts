@@ -8,7 +8,7 @@ import type { ISignal } from '@lumino/signaling';
 
 import type { Connection } from './api';
 import { ADVICE, FIRST_STATE } from './wire';
-import type { ILease, INotice, INoticeEvent, IPageState, IView } from './wire';
+import type { IChange, ILease, INotice, INoticeEvent, IPageState, IView } from './wire';
 
 /** Seconds before a stop at which it is said aloud. */
 export const THRESHOLDS = [600, 300, 60];
@@ -81,6 +81,20 @@ export class LeaseModel {
 
   get canExtend(): boolean {
     return this._may && this.extendMax > 0;
+  }
+
+  /** The change of profile that waits; none is shown while the server goes. */
+  get change(): IChange | null {
+    return this.isOver ? null : (this.view?.change ?? null);
+  }
+
+  /** Only a server that runs can change; one change at a time. */
+  get canSwitch(): boolean {
+    return this.canStop && this.lease?.state !== 'starting' && this.change === null;
+  }
+
+  get canStay(): boolean {
+    return this._may && this.change !== null;
   }
 
   /** Longest extension that the governor would grant now, in seconds. */

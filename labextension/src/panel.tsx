@@ -4,6 +4,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import React from 'react';
 
+import { ProfileChange } from './change';
 import { duration } from './format';
 import { Idleness } from './idleness';
 import { crossed } from './model';
@@ -84,10 +85,12 @@ function LeaseBody(props: ISectionProps): React.ReactElement {
   return (
     <>
       {model.notice !== null && !model.isOver && <Notice {...props} notice={model.notice} />}
+      {model.change !== null && <ProfileChange {...props} />}
       <Device {...props} />
       <Cost {...props} />
       <TimeLeft {...props} />
       {lease.devices.length > 0 && <Idleness {...props} />}
+      {model.change === null && <ProfileChange {...props} />}
       <Details {...props} />
     </>
   );

@@ -102,6 +102,34 @@ export interface IVerdict {
   words: string;
 }
 
+/** What a server could have instead; `choice` goes back as it came. */
+export interface ISwitchOffer {
+  choice: object;
+  title: string;
+  flavor_title: string;
+  team: string;
+  standing: Standing;
+  standing_text: string;
+  price_text: string;
+  words: string;
+}
+
+export interface ISwitchSheet {
+  lease_id: string;
+  /** Title of the profile that the server has. */
+  has: string;
+  offers: ISwitchOffer[];
+}
+
+/** A change of profile that waits or is about to be made. */
+export interface IChange {
+  lease_id: string;
+  title: string;
+  state: string;
+  position: number | null;
+  words: string;
+}
+
 export interface IView {
   now: string;
   server: { user: string; server: string };
@@ -118,6 +146,8 @@ export interface IView {
   contract: IContract | null;
   /** What it is for, in the policy's words; empty is unlabelled. */
   task_title: string;
+  /** The change of profile that was asked for; null where none is. */
+  change: IChange | null;
 }
 
 export interface IPageState {

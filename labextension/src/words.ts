@@ -7,7 +7,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { coarse, duration, instant } from './format';
 import type { LeaseModel } from './model';
-import type { ILease, INotice, IPageState, Isolation, Standing } from './wire';
+import type { ILease, INotice, IPageState, ISwitchOffer, Isolation, Standing } from './wire';
 
 /** Short text, long text, and how urgent it is. */
 export interface IFace {
@@ -273,6 +273,20 @@ export function standingWords(standing: Standing, trans: TranslationBundle): [st
         trans.__('This would be refused where the policy is enforced.')
       ];
   }
+}
+
+/** What an offer is and costs, in one line: "1g.18gb on H200 for team vision · guaranteed · …". */
+export function offerFacts(offer: ISwitchOffer, trans: TranslationBundle): string {
+  const what = trans.__('%1 for team %2', offer.flavor_title, offer.team);
+  return [what, offer.standing_text, offer.price_text].join(' · ');
+}
+
+/** What is said once a change of profile was asked for. */
+export function switchedWords(offer: ISwitchOffer, trans: TranslationBundle): string {
+  return trans.__(
+    'Asked for %1. This server goes on until there is room for it; the panel says how far it is.',
+    offer.title
+  );
 }
 
 /** What separates this lease from others on the same hardware. */

@@ -64,6 +64,7 @@ def lab(opened: LabPage, governor: LabGovernor) -> Iterator[LabPage]:
         extend_max_s=10800,
         refusal=None,
         silent=False,
+        switch_to=None,
     )
     expect(opened.status).to_contain_text("H200")
     expect(opened.status).to_contain_text("3 h 2")
@@ -199,6 +200,46 @@ def test_a_refusal_is_shown_in_the_governors_words(lab: LabPage, governor: LabGo
     dialog.get_by_role("button", name="OK").click()
 
 
+def test_another_profile_is_chosen_waited_for_and_left(lab: LabPage, governor: LabGovernor) -> None:
+    lab.open()
+    lab.panel.get_by_role("button", name="Change profile…").click()
+    dialog = lab.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("It has MIG 1g.18gb on H200 now")
+    expect(dialog).to_contain_text("CPU only no GPU for team vision · no quota needed")
+    expect(dialog).to_contain_text("would wait · EUR 4.20 an hour")
+    expect(dialog).to_contain_text("The team holds 2 of its 2 guaranteed GPUs.")
+    lab.picture("switch")
+    dialog.get_by_role("radio").nth(1).check()
+    dialog.get_by_role("button", name="Change when there is room").click()
+    expect(dialog).to_have_count(0)
+    (called,) = governor.calls
+    assert called[0] == "switch"
+    assert called[1]["choice"]["profile"] == "card"
+    progress = lab.panel.get_by_role("region", name="Change of profile")
+    expect(progress).to_contain_text("Changing to Whole card")
+    expect(progress).to_contain_text("number 2 for pool h200")
+    assert lab.serious_faults() == []
+    governor.announce(Cause.replaced, "You asked for the profile card here.", in_s=30)
+    expect(lab.notice).to_contain_text("You asked for the profile card here.")
+    governor.call_off()
+    progress.get_by_role("button", name="Stay with the present profile").click()
+    expect(progress).to_have_count(0)
+    expect(lab.panel.get_by_role("button", name="Change profile…")).to_be_enabled()
+    assert governor.calls[1:] == [("cancel", {})]
+
+
+def test_who_keeps_the_present_profile_asks_for_nothing(
+    lab: LabPage, governor: LabGovernor
+) -> None:
+    lab.open()
+    lab.panel.get_by_role("button", name="Change profile…").click()
+    dialog = lab.page.get_by_role("dialog")
+    dialog.get_by_role("radio").first.check()
+    dialog.get_by_role("button", name="Keep the present one").click()
+    expect(dialog).to_have_count(0)
+    assert governor.calls == []
+
+
 def test_unknown_is_said_and_never_drawn_as_zero(lab: LabPage, governor: LabGovernor) -> None:
     lab.open()
     assert governor.verdict is not None
@@ -296,6 +337,7 @@ def test_all_commands_are_in_the_palette(lab: LabPage) -> None:
         "Show GPU Lease",
         "Extend GPU Lease…",
         "Keep GPU Server",
+        "Change GPU Profile…",
         "Save and Stop GPU Server…",
     ):
         expect(palette.get_by_text(label, exact=True)).to_be_visible()

@@ -19,7 +19,12 @@ from tests.support.web import call
 @pytest.fixture(autouse=True)
 def as_it_was(governor: LabGovernor) -> Iterator[None]:
     governor.change(
-        lease=a_lease(datetime.now(UTC)), ended=None, refusal=None, silent=False, extend_max_s=10800
+        lease=a_lease(datetime.now(UTC)),
+        ended=None,
+        refusal=None,
+        silent=False,
+        extend_max_s=10800,
+        switch_to=None,
     )
     governor.calls.clear()
     yield
@@ -90,12 +95,53 @@ def test_nobody_unknown_reads_and_a_guest_learns_only_whose_server_it_is(
 
 
 def test_a_guest_changes_nothing(server: LabServer, governor: LabGovernor) -> None:
-    for verb in ("stop", "keep", "extend"):
+    for verb in ("stop", "keep", "extend", "switch", "stay"):
         status, said = ask(server, verb, {"seconds": 60}, GUEST_TOKEN)
         assert (status, said["code"]) == (403, "not-owner")
         assert "alice" in said["message"]
     assert call("POST", f"{server.url}/gpu-commons/stop").status == 403
+    shown = call("GET", f"{server.url}/gpu-commons/profiles", token=GUEST_TOKEN)
+    assert (shown.status, shown.json["code"]) == (403, "not-owner")
+    assert call("GET", f"{server.url}/gpu-commons/profiles").status == 403
     assert governor.calls == []
+
+
+def test_the_owner_sees_other_profiles_asks_for_one_and_leaves_it_again(
+    server: LabServer, governor: LabGovernor
+) -> None:
+    with Page(server.url) as page:
+        page.until(lambda state: state["link"] == "live")
+        answer = call("GET", f"{server.url}/gpu-commons/profiles", token=OWNER_TOKEN)
+        assert (answer.status, TOKEN in str(answer.json)) == (200, False)
+        plain, card = answer.json["offers"]
+        assert (plain["standing"], card["price_text"]) == ("unmetered", "EUR 4.20 an hour")
+        assert ask(server, "stay")[1]["code"] == "no-change"
+        assert ask(server, "switch", {"choice": card["choice"]}) == (202, {"accepted": "switch"})
+        state = page.until(lambda state: state["view"]["change"] is not None)
+        assert state["view"]["change"]["title"] == "Whole card"
+        assert "number 2" in state["view"]["change"]["words"]
+        assert ask(server, "stay") == (202, {"accepted": "stay"})
+        page.until(lambda state: state["view"]["change"] is None)
+    assert governor.calls == [("switch", {"choice": card["choice"]}), ("cancel", {})]
+
+
+@pytest.mark.parametrize("body", [{}, {"choice": "card"}, {"choice": None}, ["x"], b"{"])
+def test_a_change_names_a_choice(server: LabServer, governor: LabGovernor, body: object) -> None:
+    with Page(server.url) as page:
+        page.until(lambda state: state["link"] == "live")
+        answer = call("POST", f"{server.url}/gpu-commons/switch", token=OWNER_TOKEN, body=body)
+    assert (answer.status, answer.json["code"]) == (400, "bad-choice")
+    assert governor.calls == []
+
+
+def test_profiles_that_cannot_be_told_are_refused_in_words(
+    server: LabServer, governor: LabGovernor
+) -> None:
+    with Page(server.url) as page:
+        page.until(lambda state: state["link"] == "live")
+        governor.change(silent=True)
+        answer = call("GET", f"{server.url}/gpu-commons/profiles", token=OWNER_TOKEN)
+    assert (answer.status, answer.json["code"]) == (503, "governor-unreachable")
 
 
 def test_the_owner_extends_keeps_and_stops(server: LabServer, governor: LabGovernor) -> None:

@@ -1,6 +1,7 @@
 """The form says what is offered, how it stands and what it costs, and trusts no text."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -11,10 +12,13 @@ from hypothesis import strategies as st
 from hub_ext.lease import (
     Environment,
     Isolation,
+    LeaseId,
     Offer,
     ProfileName,
     ProjectName,
     Reason,
+    RunningServer,
+    ServerName,
     Standing,
     TaskChoice,
     TaskTypeName,
@@ -395,3 +399,20 @@ def test_whose_share_the_standing_is_stands_beside_the_project() -> None:
     assert "what stands above is that of maps" in Read(render(page(shared))).words
     alone = offer("mig-small", project="maps", projects=projects)
     assert "Projects have shares" not in Read(render(page(alone))).words
+
+
+def test_a_server_that_runs_can_change_its_profile_instead() -> None:
+    runs = (
+        RunningServer(lease_id=LeaseId("l-1"), server=ServerName(""), has="Small slice"),
+        RunningServer(lease_id=LeaseId("l-2"), server=ServerName("<night>"), has="No GPU"),
+    )
+    shown = page(offer("mig-small"), queue_page="/services/gpu-commons/queue")
+    assert shown.sheet is not None
+    sheet = shown.sheet.model_copy(update={"running": runs})
+    html = render(replace(shown, sheet=sheet))
+    words = Read(html).words
+    assert "Your server runs with Small slice. Change its profile instead" in words
+    assert "Your server <night> runs with No GPU." in words
+    assert 'href="/services/gpu-commons/switch/l-2"' in html
+    assert "Change its profile" not in render(replace(shown, sheet=sheet, queue_page=""))
+    assert "Change its profile" not in render(shown)

@@ -1,4 +1,4 @@
-"""A governor that behaves, for the Lab panel alone: one lease, long polls, three verbs.
+"""A governor that behaves, for the Lab panel alone: one lease, long polls, its verbs.
 
 It speaks in the product's own values, runs in a thread, and does what it is told by the test.
 """
@@ -19,6 +19,7 @@ from tornado.web import Application, RequestHandler
 from hub_ext.lease import (
     AttemptId,
     Cause,
+    Change,
     Choice,
     Cost,
     Device,
@@ -41,6 +42,8 @@ from hub_ext.lease import (
     ServerName,
     Signal,
     Standing,
+    SwitchOffer,
+    SwitchSheet,
     TeamName,
     UserName,
     Verdict,
@@ -51,6 +54,7 @@ from hub_ext.units import accrue, money_text, settle
 OWNER = UserName("alice")
 TOKEN = "lab-server-token"
 LEASE = LeaseId("lease-7")
+CHANGE = LeaseId("lease-8")
 MIG = DeviceId("SIM-MIG-2b9c1f5e-6a0d-4c6e-9f5b-0e6f2d1c7a11")
 PRICE_MICRO = 4_200_000
 GIB = 2**30
@@ -135,6 +139,45 @@ def without_gpu(lease: OpenLease) -> OpenLease:
     )
 
 
+def a_change(title: str, **changes: Any) -> Change:
+    """A change of profile that waits as number two."""
+    waits = Change(
+        lease_id=CHANGE,
+        title=title,
+        state=LeaseState.queued,
+        since=datetime.now(UTC),
+        position=2,
+        words="Your request waits as number 2 for pool h200.",
+    )
+    return waits.model_copy(update=changes)
+
+
+def offers() -> tuple[SwitchOffer, ...]:
+    """Two other profiles: one that is there, one to wait for."""
+    team = TeamName("vision")
+    plain = SwitchOffer(
+        choice=Choice(profile=ProfileName("plain"), team=team),
+        title="CPU only",
+        flavor_title="no GPU",
+        team=team,
+        standing=Standing.unmetered,
+        standing_text="no quota needed",
+        price_text="no charge for GPUs",
+        words="It takes no GPU.",
+    )
+    card = SwitchOffer(
+        choice=Choice(profile=ProfileName("card"), team=team, project=ProjectName("segmentation")),
+        title="Whole card",
+        flavor_title="1 x H200 141 GB",
+        team=team,
+        standing=Standing.would_queue,
+        standing_text="would wait",
+        price_text="EUR 4.20 an hour",
+        words="The team holds 2 of its 2 guaranteed GPUs.",
+    )
+    return (plain, card)
+
+
 class LabGovernor:
     """What the test may set, and what the extension did.
 
@@ -158,6 +201,8 @@ class LabGovernor:
         self.verdict: Verdict | None = _verdict(now)
         self.readings: tuple[DeviceReading, ...] = (_reading(now),)
         self.extend_max_s = 3 * 3600
+        self.switch_offers: tuple[SwitchOffer, ...] = offers()
+        self.switch_to: Change | None = None
         self.refusal: Problem | None = None
         self.silent = False
         self.speed = 1
@@ -221,6 +266,7 @@ class LabGovernor:
             verdict=self.verdict if lease is not None and lease.devices else None,
             simulated=True,
             isolation=Isolation.mig,
+            change=self.switch_to,
         )
 
     def take(self, verb: str, body: dict[str, Any]) -> None:
@@ -235,6 +281,12 @@ class LabGovernor:
             by = timedelta(seconds=body["seconds"])
             self.extend_max_s -= body["seconds"]
             self.change(lease=self.lease.model_copy(update={"ends_at": self.lease.ends_at + by}))
+        elif verb == "switch":
+            chosen = Choice.model_validate(body["choice"])
+            (offer,) = (one for one in self.switch_offers if one.choice == chosen)
+            self.change(switch_to=a_change(offer.title))
+        elif verb == "cancel":
+            self.change(switch_to=None)
         else:
             until = datetime.now(UTC) + timedelta(hours=1)
             self.lease = self.lease.model_copy(update={"kept_until": until})
@@ -286,7 +338,8 @@ class LabGovernor:
             base = "/services/gpu-commons/api/v1"
             routes = [
                 (rf"{base}/servers/alice/-/lease", _Lease, {"governor": self}),
-                (rf"{base}/leases/{LEASE}/(stop|extend|keep)", _Verb, {"governor": self}),
+                (rf"{base}/leases/{LEASE}/(stop|extend|keep|switch)", _Verb, {"governor": self}),
+                (rf"{base}/leases/{CHANGE}/(cancel)", _Verb, {"governor": self}),
             ]
             server = HTTPServer(Application(routes))
             sockets = bind_sockets(0, "127.0.0.1")
@@ -352,6 +405,15 @@ class _Lease(_Answers):
 
 
 class _Verb(_Answers):
+    def get(self, verb: str) -> None:
+        if verb != "switch":
+            self.set_status(405)
+            return
+        sheet = SwitchSheet(
+            lease_id=LEASE, has="MIG 1g.18gb on H200", offers=self.governor.switch_offers
+        )
+        self.finish(sheet.model_dump_json())
+
     def post(self, verb: str) -> None:
         self.governor.take(verb, json.loads(self.request.body))
         self.set_status(202)

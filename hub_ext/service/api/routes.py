@@ -11,6 +11,7 @@ from ...lease import (
     QueueSheet,
     Report,
     SampleBatch,
+    SwitchSheet,
     Usage,
     WatchList,
 )
@@ -140,6 +141,14 @@ ROUTES = (
         _OWNS,
         takes=Again,
         gives=LeaseView,
+    ),
+    Route(
+        "GET",
+        "leases/{lease_id}/switch",
+        SwitchHandler,
+        _("Profiles that a server that runs could change to, decided as a start would be"),
+        _OWNS,
+        gives=SwitchSheet,
     ),
     Route(
         "POST",

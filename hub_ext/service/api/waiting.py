@@ -4,9 +4,21 @@ import asyncio
 from datetime import datetime
 from http import HTTPStatus
 
-from ...lease import Ask, Choice, Environment, LeaseId, LeaseView, OpenLease, Value, When
+from ...lease import (
+    Ask,
+    Choice,
+    Environment,
+    LeaseId,
+    LeaseView,
+    OpenLease,
+    SwitchSheet,
+    Value,
+    When,
+)
+from ...policy.catalogue import Person
 from ..access import Caller
 from ..asking import PinChecks
+from ..changing import sheet
 from ..governor import Governor
 from ..refusals import not_yours
 from ..runner import CoreRunner
@@ -110,6 +122,21 @@ async def switched(
     return await core.run(act)
 
 
+def choices(
+    caller: Caller, core: Governor, lease_id: str, now: datetime
+) -> tuple[OpenLease, SwitchSheet]:
+    """List what a server could have instead, for its owner or an admin.
+
+    Raises
+    ------
+    RefusedError
+        404, 403 or 409, as `own`.
+    """
+    lease = own(caller, core, lease_id)
+    person = Person(user=lease.key.user, groups=_groups(caller, lease))
+    return lease, sheet(lease, core.offers(person, now=now))
+
+
 def _groups(caller: Caller, lease: OpenLease) -> tuple[str, ...]:
     """Groups of the owner: as the hub says now, or as known from the request."""
     herself = caller.kind == "person" and caller.name == lease.key.user
@@ -117,7 +144,12 @@ def _groups(caller: Caller, lease: OpenLease) -> tuple[str, ...]:
 
 
 class SwitchHandler(LeaseDoor):
-    """`POST leases/{lease_id}/switch`: another profile for a server that runs, as one act."""
+    """`leases/{lease_id}/switch`: another profile for a server that runs, as one act."""
+
+    async def get(self, lease_id: str) -> None:
+        """List what it could have instead, each with what that would mean now."""
+        caller = self.caller
+        self.answer(await self.core.run(lambda core, now: choices(caller, core, lease_id, now)[1]))
 
     async def post(self, lease_id: str) -> None:
         """Let it wait for the new capacity; the answer shows the request."""

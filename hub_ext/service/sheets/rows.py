@@ -6,6 +6,7 @@ Each row carries the address of its evidence.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...admission.protection import LIVE
 from ...i18n import _
 from ...lease import DeviceReading, LeaseView, OpenLease, Usage, UsageRow, UsageSum
 from ...lease.reserving import UNUSED
@@ -18,12 +19,16 @@ from .amounts import column, of_row
 
 @dataclass(frozen=True)
 class LeaseRow:
-    """An open lease. `href` is its page, `open_href` the server itself."""
+    """An open lease. `href` is its page, `open_href` the server itself.
+
+    `switch_href` is where its profile is changed; empty where it does not run.
+    """
 
     href: str
     owner: str
     server: str
     open_href: str
+    switch_href: str
     profile: str
     task: str
     team: str
@@ -52,6 +57,7 @@ def lease_row(view: LeaseView, lease: OpenLease, policy: Policy | None, zone: st
         owner=lease.key.user,
         server=formats.server_name(lease.key.server),
         open_href=f"{lease.key.user}/{lease.key.server}",
+        switch_href=f"switch/{lease.id}" if lease.state in LIVE else "",
         profile=profile.title if profile else lease.profile,
         task=view.task_title,
         team=lease.team,

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { RefusedByServer, StateStream, ask, lines } from '../api';
+import { RefusedByServer, StateStream, ask, lines, profiles } from '../api';
 import type { Connection, ISight, Send } from '../api';
 import type { IPageState } from '../wire';
 
@@ -160,6 +160,28 @@ describe('a wish', () => {
     };
     await ask(send, 'extend', { seconds: 60 });
     expect(sent).toEqual([['extend', 'POST', '{"seconds":60}']]);
+  });
+
+  it('for another profile hands the choice back as it came', async () => {
+    const choice = { profile: 'card', team: 'vision' };
+    const sheet = { lease_id: 'lease-7', has: 'MIG', offers: [{ choice }] };
+    const sent: unknown[] = [];
+    const send: Send = (path, init) => {
+      sent.push([path, init.method, init.body]);
+      return Promise.resolve(new Response(JSON.stringify(sheet)));
+    };
+    const seen = await profiles(send);
+    await ask(send, 'switch', { choice: seen.offers[0].choice });
+    expect(sent).toEqual([
+      ['profiles', 'GET', undefined],
+      ['switch', 'POST', '{"choice":{"profile":"card","team":"vision"}}']
+    ]);
+  });
+
+  it('to see profiles is refused in words, too', async () => {
+    const server = new Server();
+    server.status = 403;
+    await expect(profiles(server.send)).rejects.toMatchObject({ message: 'in words', code: 'no' });
   });
 
   it('is refused in the server’s words', async () => {

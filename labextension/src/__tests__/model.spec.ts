@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { LeaseModel, crossed, extensions } from '../model';
 import type { INoticeEvent } from '../wire';
 import { NOTICE_SCHEMA, parseLine, parseNotice } from '../wire';
-import { aLease, aNotice, aState, aView } from './parts';
+import { aChange, aLease, aNotice, aState, aView } from './parts';
 
 let time = 0;
 let model: LeaseModel;
@@ -116,6 +116,39 @@ describe('notices', () => {
   it('of other schemas are none of ours', () => {
     expect(parseNotice({ schema_id: 'https://example.org/other' })).toBeNull();
     expect(parseNotice({ schema_id: NOTICE_SCHEMA })).not.toBeNull();
+  });
+});
+
+describe('another profile', () => {
+  it('can be asked for while the server runs, by who may stop it', () => {
+    model.receive(aState());
+    expect([model.canSwitch, model.canStay]).toEqual([true, false]);
+    model.receive(aState({ view: aView({ can_stop: false }) }));
+    expect(model.canSwitch).toBe(false);
+    model.receive(aState({ view: aView({ lease: aLease({ state: 'starting' }) }) }));
+    expect(model.canSwitch).toBe(false);
+    model.receive(aState({ view: aView({ lease: null }) }));
+    expect(model.canSwitch).toBe(false);
+  });
+
+  it('waits as one change at a time, which can be left', () => {
+    model.receive(aState({ view: aView({ change: aChange() }) }));
+    expect(model.change?.title).toBe('Whole card');
+    expect([model.canSwitch, model.canStay]).toEqual([false, true]);
+  });
+
+  it('is not shown any more once the server goes', () => {
+    const lease = aLease({ state: 'stopping', cause: 'replaced' });
+    model.receive(aState({ view: aView({ lease, change: aChange() }) }));
+    expect(model.change).toBeNull();
+    expect(model.canStay).toBe(false);
+  });
+
+  it('is unknown to an older governor', () => {
+    const view = aView();
+    delete (view as { change?: unknown }).change;
+    model.receive(aState({ view }));
+    expect(model.change).toBeNull();
   });
 });
 

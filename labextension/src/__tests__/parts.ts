@@ -3,7 +3,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { FIRST_STATE } from '../wire';
-import type { ILease, INotice, IPageState, IView } from '../wire';
+import type { IChange, ILease, INotice, IPageState, IView } from '../wire';
 
 /** Fills arguments in and translates nothing. */
 export const trans = {
@@ -51,6 +51,17 @@ export function aNotice(changes: Partial<INotice> = {}): INotice {
   };
 }
 
+export function aChange(changes: Partial<IChange> = {}): IChange {
+  return {
+    lease_id: 'lease-8',
+    title: 'Whole card',
+    state: 'queued',
+    position: 2,
+    words: 'Your request waits as number 2.',
+    ...changes
+  };
+}
+
 export function aView(changes: Partial<IView> = {}): IView {
   return {
     now: NOW,
@@ -72,6 +83,7 @@ export function aView(changes: Partial<IView> = {}): IView {
     isolation: 'mig',
     contract: null,
     task_title: '',
+    change: null,
     ...changes
   };
 }

@@ -10,8 +10,10 @@ import {
   face,
   hardware,
   lostWords,
+  offerFacts,
   programWords,
   standsWords,
+  switchedWords,
   trouble
 } from '../words';
 import { NOW, aLease, aNotice, aState, aView, trans } from './parts';
@@ -180,6 +182,23 @@ describe('a server that is called in', () => {
     const view = aView({ lease: aLease({ state: 'stopping', cause: 'replaced' }) });
     expect(lostWords(seen(aState({ view })), trans).body).toContain('starts again by itself');
     expect(causeWords('replaced', trans)).toContain('change of profile');
+  });
+
+  it('says what another profile would be, and that nothing is lost by asking', () => {
+    const offer = {
+      choice: { profile: 'card' },
+      title: 'Whole card',
+      flavor_title: '1 x H200',
+      team: 'vision',
+      standing: 'would_queue' as const,
+      standing_text: 'would wait',
+      price_text: 'EUR 4.20 an hour',
+      words: 'All is held.'
+    };
+    expect(offerFacts(offer, trans)).toBe(
+      '1 x H200 for team vision · would wait · EUR 4.20 an hour'
+    );
+    expect(switchedWords(offer, trans)).toContain('goes on until there is room');
   });
 
   it('says why its stop was called off', () => {

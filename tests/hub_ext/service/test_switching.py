@@ -10,6 +10,7 @@ from hub_ext.lease import (
     Choice,
     Grant,
     LeaseState,
+    LeaseView,
     OpenLease,
     ProfileName,
     Standing,
@@ -17,6 +18,8 @@ from hub_ext.lease import (
 )
 from hub_ext.ledger.places import place
 from hub_ext.ledger.verify import examine
+from hub_ext.policy.catalogue import Person
+from hub_ext.service.changing import sheet
 from hub_ext.service.stops import STOP
 from hub_ext.service.tickets import START
 from tests.support.governing import GROUPS, Site
@@ -37,6 +40,10 @@ def switch(site: Site, grant: Grant, profile: str) -> OpenLease:
 
 def intents(site: Site) -> list[str]:
     return [one.kind for one in site.governor.intents()]
+
+
+def seen(site: Site, grant: Grant) -> LeaseView:
+    return site.governor.view(grant.key, now=site.now)
 
 
 def charged(site: Site) -> list[str]:
@@ -205,6 +212,54 @@ def test_a_server_is_not_stopped_for_what_it_has(site: Site) -> None:
     assert refusal.value.code == "same-profile"
     site.serve()
     assert site.now_is(fresh).profile == "two"
+
+
+def test_people_see_how_far_a_change_is_and_hear_of_each_step(site: Site) -> None:
+    old = site.run("sam", "one")
+    site.run("vera")
+    blocks = site.run("viktor")
+    before = seen(site, old).seq
+    fresh = switch(site, old, "two")
+    waits = seen(site, old)
+    assert waits.seq > before
+    assert waits.change is not None
+    assert (waits.change.lease_id, waits.change.position) == (fresh.id, 1)
+    assert "number 1" in waits.change.words
+    site.stop(blocks)
+    site.serve()
+    told = seen(site, old)
+    assert told.seq > waits.seq
+    assert told.change is not None
+    assert "starts again by itself" in told.change.words
+    site.governor.cancel(fresh.id, actor=Actor(kind="user", name="sam"), now=site.now)
+    site.serve()
+    assert seen(site, old).change is None
+
+
+def test_what_a_server_could_have_keeps_its_project_and_leaves_out_what_it_has(
+    site: Site,
+) -> None:
+    old = site.run("vera", "small")
+    lease = site.lease(old)
+    person = Person(user=old.key.user, groups=GROUPS["vera"])
+    found = sheet(lease, site.governor.offers(person, now=site.now))
+    assert found.has == old.title
+    assert [one.choice.profile for one in found.offers if one.team == lease.team] == [
+        "cpu",
+        "one",
+        "two",
+    ]
+    assert {one.choice.project for one in found.offers} <= {lease.project, None}
+    assert all(one.words and one.standing_text and one.price_text for one in found.offers)
+
+
+def test_the_form_knows_of_servers_that_run(site: Site) -> None:
+    old = site.run("vera", "small")
+    person = Person(user=old.key.user, groups=GROUPS["vera"])
+    (one,) = site.governor.offers(person, now=site.now).running
+    assert (one.lease_id, one.has) == (old.lease_id, old.title)
+    site.stop(old)
+    assert site.governor.offers(person, now=site.now).running == ()
 
 
 def test_one_change_at_a_time(site: Site) -> None:

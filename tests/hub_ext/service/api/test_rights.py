@@ -29,6 +29,7 @@ MATRIX: dict[str, tuple[int, set[str], int]] = {
     "POST leases/{lease_id}/stop": (202, OWNERS, 404),
     "POST leases/{lease_id}/extend": (202, OWNERS, 404),
     "POST leases/{lease_id}/keep": (202, OWNERS, 404),
+    "GET leases/{lease_id}/switch": (200, OWNERS, 404),
     # Her lease is running with the profile that is asked for.
     "POST leases/{lease_id}/switch": (409, OWNERS, 404),
     "GET why": (200, PEOPLE | SERVERS, 403),
