@@ -212,11 +212,11 @@ def test_another_profile_is_chosen_waited_for_and_left(lab: LabPage, governor: L
     dialog.get_by_role("radio").nth(1).check()
     dialog.get_by_role("button", name="Change when there is room").click()
     expect(dialog).to_have_count(0)
+    progress = lab.panel.get_by_role("region", name="Change of profile")
+    expect(progress).to_contain_text("Changing to Whole card")
     (called,) = governor.calls
     assert called[0] == "switch"
     assert called[1]["choice"]["profile"] == "card"
-    progress = lab.panel.get_by_role("region", name="Change of profile")
-    expect(progress).to_contain_text("Changing to Whole card")
     expect(progress).to_contain_text("number 2 for pool h200")
     assert lab.serious_faults() == []
     governor.announce(Cause.replaced, "You asked for the profile card here.", in_s=30)
