@@ -16,6 +16,7 @@ from ..i18n import _
 from ..service.app import GovernorService
 from ..service.config import GovernorConfig
 from ..service.reference import PAGES, page
+from ..service.turns import new_loop
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,4 +46,5 @@ def run(args: argparse.Namespace) -> int:
     async def serve() -> int:
         return await GovernorService(settings, os.environ).run()
 
-    return asyncio.run(serve())
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        return runner.run(serve())

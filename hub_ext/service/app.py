@@ -8,7 +8,6 @@ import hashlib
 import logging
 import signal
 import socket
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -40,15 +39,13 @@ from .openapi import OpenApiHandler
 from .runner import CoreRunner
 from .sized import SizedApplication
 from .stream import Stream
+from .turns import listen, share_evenly
 from .watch import PolicyFile, follow, look
 from .web import NotFoundHandler
 
 _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-SWITCH_S = 0.001
-"""How long one thread may keep the interpreter while another wants it, in seconds."""
 
 _RETRY_S = 0.2
 _LEAVE_S = 2.0
@@ -156,9 +153,6 @@ class GovernorService:
             When another process keeps the port.
         """
         loop = asyncio.get_running_loop()
-        # The loop gives up the interpreter at each read and write, and waits so long to get it
-        # back from a core that decides: fifty requests at once would let it stand for 0.1 s.
-        sys.setswitchinterval(SWITCH_S)
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, self._stop.set)
         watch_parent(lambda: loop.call_soon_threadsafe(self._stop.set))
@@ -202,32 +196,34 @@ class GovernorService:
             # Bodies above the limit are read and thrown away, so that the refusal is heard.
             max_body_size=_DRAINED * self._settings.most_body_bytes,
         )
-        await self._listen(server)
+        close = await self._listen(server)
+        share_evenly()
         ready()
         work = asyncio.gather(
             loops.run(), follow(core, file, self._settings.policy_poll_s), core.naps.watch()
         )
         work.add_done_callback(lambda _work: self._stop.set())
         await self._stop.wait()
+        close()
         await self._leave(core, server, work)
         hub.close()
 
-    async def _listen(self, server: HTTPServer) -> None:
+    async def _listen(self, server: HTTPServer) -> Callable[[], None]:
         url = urlsplit(self._environment.get("JUPYTERHUB_SERVICE_URL") or "http://127.0.0.1:0")
 
         async def bind() -> list[socket.socket]:
             return bind_sockets(url.port or 0, address=url.hostname or "127.0.0.1")
 
         sockets = await self._patiently(bind, OSError)
-        server.add_sockets(sockets)
+        close = listen(server, sockets)
         self.port = sockets[0].getsockname()[1]
         _LOG.info("the governor listens on %s port %s", url.hostname, self.port)
+        return close
 
     async def _leave(
         self, core: CoreRunner, server: HTTPServer, work: "asyncio.Future[Any]"
     ) -> None:
-        """Take no more requests, answer those that wait, end the recurring work."""
-        server.stop()
+        """Answer those that wait, end the recurring work."""
         core.stream.close()
         work.cancel()
         try:

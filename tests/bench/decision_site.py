@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from hub_ext.lease import Ask, Choice, ProfileName, ServerKey, UserName
-from hub_ext.service.app import SWITCH_S
+from hub_ext.service.turns import new_loop, share_evenly
 from tests.bench.stalls import Stalls, answer
 from tests.support.governing import site_in
 from tests.support.identities import door_to
@@ -53,10 +53,11 @@ async def serve(folder: Path) -> None:
             site.started(site.ask(asking(person, f"first-{person:04d}")))
         async with door_to(site) as door:
             door.hub.service("spawner", "gpu-commons-spawner", "custom:gpu-commons:ask")
+            share_evenly()
             print(door.url, flush=True)
             await answer(Stalls())
 
 
 if __name__ == "__main__":
-    sys.setswitchinterval(SWITCH_S)
-    asyncio.run(serve(Path(sys.argv[1])))
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(serve(Path(sys.argv[1])))

@@ -21,6 +21,7 @@ from hub_ext.lease import Environment
 from hub_ext.service.app import application
 from hub_ext.service.runner import CoreRunner
 from hub_ext.service.stream import Stream
+from hub_ext.service.turns import listen
 from hub_ext.service.web import BaseHandler
 from tests.support.governing import Site
 
@@ -178,12 +179,12 @@ async def door_to(site: Site) -> AsyncIterator[Door]:
     door.cookie_secret = served.settings["cookie_secret"]
     server = HTTPServer(served)
     socket, port = bind_unused_port()
-    server.add_socket(socket)
+    close = listen(server, [socket])
     door.url = f"http://127.0.0.1:{port}"
     try:
         yield door
     finally:
-        server.stop()
+        close()
         core.stream.close()
         door.client.close()
         await asyncio.wait_for(server.close_all_connections(), 5)
