@@ -8,6 +8,7 @@ from .checks_guarantees import check_guarantees
 from .checks_idle import check_idle
 from .checks_images import check_images
 from .checks_kube import check_kube
+from .checks_network import check_network
 from .checks_pools import check_pools
 from .checks_prices import check_prices
 from .checks_profiles import check_profile_limits, check_profiles
@@ -39,6 +40,7 @@ def check(policy: Policy) -> tuple[Problem, ...]:
         *check_tasks(policy),
         *check_shares(policy),
         *check_kube(policy),
+        *check_network(policy),
     )
     if any(one.severity == "error" for one in basic):
         return basic

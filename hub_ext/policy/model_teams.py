@@ -6,6 +6,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from .model_images import Contents
 from .model_kube import Namespace, ObjectName, Volume
+from .model_network import Network
 from .words import Count, Digest, Gpus, Lasting, Name, Part, Word
 
 
@@ -96,3 +97,5 @@ class Project(Part):
     and cannot write. Nothing else is mounted."""
     pull_secrets: tuple[ObjectName, ...] = ()
     """Secrets of the namespace with which Kubernetes pulls its images; empty means none."""
+    network: Network = Network()
+    """What its servers reach on Kubernetes, and what reaches them."""

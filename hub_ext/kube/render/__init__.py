@@ -8,6 +8,7 @@ from .classes import classes
 from .configuration import kueue_configuration
 from .kinds import Manifest, rank
 from .namespaces import fences, namespaces_of
+from .network import network
 from .queues import queues
 from .resources import uneven
 from .site import Site
@@ -21,6 +22,7 @@ def rendered(policy: Policy, site: Site) -> tuple[Manifest, ...]:
         *namespaces_of(policy, site),
         *classes(policy),
         *fences(policy, site),
+        *network(policy, site),
         *queues(policy, site),
     )
     return tuple(sorted(made, key=rank))

@@ -2,7 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from ...policy.model_network import Cidr
 
 __all__ = ["Site", "user_of"]
 
@@ -28,6 +30,11 @@ class Site(BaseModel):
     """Namespace of Kueue."""
     kueue: Label = "kueue-controller-manager"
     """Service account of Kueue, in its namespace."""
+    server_port: Annotated[int, Field(strict=True, ge=1, le=65535)] = 8888
+    """Port on which servers listen."""
+    dns: tuple[Cidr, ...] = ()
+    """Addresses of name servers outside `kube-system`, such as a cache on each node. Default
+    none."""
     submitters: tuple[str, ...] = ()
     """Users and groups that may submit batch jobs through the projects' queues, as the API server
     names them. Default nobody: whoever may set Kueue's labels can use a project's GPUs."""

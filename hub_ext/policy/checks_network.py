@@ -1,0 +1,45 @@
+"""Networks of projects: whether they can act, and never lead where a cloud keeps credentials."""
+
+from collections.abc import Iterator
+
+from ..i18n import _
+from .model import Policy, Project
+from .model_network import Network, blocked
+from .problems import Path, Problem, error, quoted, warning
+
+
+def check_network(policy: Policy) -> Iterator[Problem]:
+    """Check what every project's servers may reach."""
+    for name, project in policy.projects.items():
+        if project.network != Network():
+            yield from _network(("projects", name, "network"), project)
+
+
+def _network(path: Path, project: Project) -> Iterator[Problem]:
+    pins = project.environments.values()
+    if pins and all(pin.image is None for pin in pins):
+        yield error(
+            path,
+            _("this is for Kubernetes, where a directory of one machine cannot be started"),
+            _("give an environment with `image`, or take this away"),
+        )
+    network = project.network
+    for index, cidr in enumerate(network.cidrs):
+        here: Path = (*path, "cidrs", index)
+        if blocked(cidr):
+            yield error(
+                here,
+                _("in {cidr} clouds tell a machine its own credentials").format(cidr=quoted(cidr)),
+                _("take it away; no server may reach it"),
+            )
+        if cidr in network.cidrs[:index]:
+            yield error(
+                here, _("{name} is here twice").format(name=quoted(cidr)), _("take one away")
+            )
+    if network.reach == "open" and (network.cidrs or not network.internet):
+        field = "cidrs" if network.cidrs else "internet"
+        yield warning(
+            (*path, field),
+            _("`reach: open` reaches every address already"),
+            _("take it away, or write `reach: team`"),
+        )

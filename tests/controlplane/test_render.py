@@ -1,0 +1,168 @@
+"""What is rendered, on a real API server with a real Kueue: accepted, applied, mended, removed."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hub_ext.cli import main
+from hub_ext.kube.render import Manifest, Site, rendered
+from hub_ext.kube.render.kinds import KINDS, place_of
+from hub_ext.kube.render.marks import LABEL_RENDERED, RENDERED
+from hub_ext.kube.render.text import yaml_text
+from tests.controlplane import queues
+from tests.controlplane.api import ApiError
+from tests.controlplane.plane import ControlPlane
+from tests.support.rendering import PLACE, of_kind, site_data, site_policy
+
+pytestmark = [pytest.mark.kube, pytest.mark.smoke]
+
+POLICY = PLACE / "policy.yaml"
+SITE = Site()
+FOREIGN = ("jupyterhub", "gpu-operator")
+"""Namespaces that somebody else makes: the hub's, and the device plugin's."""
+
+
+@pytest.fixture
+def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    """Give the control plane without anything that was rendered, and leave it so."""
+    for name in FOREIGN:
+        made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        control_plane.api.apply([made])
+    _clear(control_plane)
+    yield control_plane
+    _clear(control_plane)
+
+
+def _clear(plane: ControlPlane) -> None:
+    for kind in reversed(KINDS):
+        for one in _ours(plane, kind):
+            if kind != "Namespace":
+                plane.api.delete(_path({**one, "kind": kind}))
+
+
+def _ours(plane: ControlPlane, kind: str) -> list[Manifest]:
+    until = time.monotonic() + 30
+    while True:
+        try:
+            return plane.api.items(KINDS[kind].path(), labelSelector=f"{LABEL_RENDERED}={RENDERED}")
+        except ApiError as error:
+            if error.code == 404:  # a kind that this cluster does not know
+                return []
+            if error.code != 429 or time.monotonic() > until:
+                raise
+        time.sleep(0.2)  # the server is still making room for a new kind
+
+
+def _path(one: Manifest) -> str:
+    kind, namespace, name = place_of(one)
+    return KINDS[kind].path(namespace, name)
+
+
+def render(plane: ControlPlane, *words: str, policy: Path = POLICY) -> int:
+    return main(["render", "--policy", str(policy), "--kubeconfig", str(plane.kubeconfig), *words])
+
+
+def test_every_rendered_object_passes_a_dry_run_on_the_server(plane: ControlPlane) -> None:
+    made = rendered(site_policy(), SITE)
+    plane.api.apply(of_kind(made, "Namespace").values())
+
+    for one in made:
+        plane.api.apply([one], dryRun="All")
+
+
+def test_after_applying_nothing_differs(
+    plane: ControlPlane, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert render(plane, "--diff") == 1
+    assert render(plane, "--apply") == 0
+    capsys.readouterr()
+
+    assert render(plane, "--diff") == 0
+    assert capsys.readouterr() == ("", "")
+
+    for one in of_kind(rendered(site_policy(), SITE), "ClusterQueue").values():
+        plane.api.wait(_path(one), lambda queue: queues.holds(queue, "Active"))
+
+
+def test_a_change_by_hand_is_told_and_mended(
+    plane: ControlPlane, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert render(plane, "--apply") == 0
+    path = KINDS["ClusterQueue"].path(None, "gc-robotics")
+    plane.api.patch(path, {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}})
+    plane.api.patch(path, {"metadata": {"labels": {"example.org/theirs": "stays"}}})
+    capsys.readouterr()
+
+    assert render(plane, "--diff") == 1
+    told = capsys.readouterr().out
+    assert told.startswith("mend ClusterQueue gc-robotics: was changed in the cluster")
+    assert "-    withinClusterQueue: LowerPriority" in told
+
+    assert render(plane, "--apply") == 0
+    assert render(plane, "--diff") == 0
+    mended = plane.api.get(path)
+    assert mended["spec"]["preemption"]["withinClusterQueue"] == "Never"
+    assert mended["metadata"]["labels"]["example.org/theirs"] == "stays"
+
+
+def test_a_project_that_is_no_more_loses_its_queue_and_keeps_its_files(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
+    assert render(plane, "--apply") == 0
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "project", "namespace": "gpu-sky-survey"},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    plane.api.create("/api/v1/namespaces/gpu-sky-survey/persistentvolumeclaims", claim)
+    fewer = tmp_path / "policy.yaml"
+    data = site_data()
+    del data["projects"]["sky-survey"]
+    fewer.write_text(yaml_text(data))
+
+    assert render(plane, "--apply", policy=fewer) == 0
+
+    plane.api.wait_gone(KINDS["ClusterQueue"].path(None, "gc-vision.sky-survey"))
+    assert plane.api.find("/api/v1/namespaces/gpu-sky-survey/persistentvolumeclaims/project")
+    assert render(plane, "--diff", policy=fewer) == 0
+
+
+def test_a_changed_policy_can_be_applied_over_the_former(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
+    assert render(plane, "--apply") == 0
+    data = site_data()
+    data["task_types"]["training"]["weight"] = 700
+    data["teams"]["vision"]["quota"]["cards"] = {"nominal": "3", "borrowing_limit": "2"}
+    data["projects"]["cell-atlas"].pop("quota")
+    changed = tmp_path / "policy.yaml"
+    changed.write_text(yaml_text(data))
+
+    assert render(plane, "--apply", policy=changed) == 0
+    assert render(plane, "--diff", policy=changed) == 0
+    assert render(plane, "--apply") == 0
+    assert render(plane, "--diff") == 0
+
+
+def test_one_namespace_for_all_can_be_applied(plane: ControlPlane) -> None:
+    words = ("--namespace", "jupyterhub")
+
+    assert render(plane, *words, "--apply") == 0
+    assert render(plane, *words, "--diff") == 0
+
+
+def test_without_rights_the_words_say_so(
+    plane: ControlPlane, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plane.service_account("jupyterhub", "nobody")
+    poor = plane.user_kubeconfig("jupyterhub", "nobody")
+
+    assert main(["render", "--policy", str(POLICY), "--diff", "--kubeconfig", str(poor)]) == 2
+
+    assert "may not" in capsys.readouterr().err
