@@ -244,6 +244,8 @@ def _unchosen_words(page: Page) -> str:
 def isolation_words(isolation: Isolation, *, enforced: bool) -> str:
     """Say what keeps a server apart from the others on its GPU, and whether that is enforced."""
     match isolation:
+        case Isolation.node:
+            words = _("a machine of your own")
         case Isolation.gpu:
             words = _("a GPU of your own")
         case Isolation.mig:

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ..lease import OpenLease
+from . import budgets
 from .decision import Denied, Queued
+from .isolated import apart
 from .reasons import (
     Standings,
     inside,
@@ -25,10 +27,10 @@ from .snapshot import Demand, Scene, may_use
 
 
 def access(scene: Scene, demand: Demand) -> Denied | None:
-    """Refuse a team that may not use the pool, whatever is free."""
-    if may_use(scene.policy, demand.team, demand.pool):
-        return None
-    return nobody_may(scene.policy, demand)
+    """Refuse a team that may not use the pool, or a project that needs more; whatever is free."""
+    if not may_use(scene.policy, demand.team, demand.pool):
+        return nobody_may(scene.policy, demand)
+    return apart(scene, demand)
 
 
 def wish(scene: Scene, demand: Demand, now: Standings) -> Queued | Denied | None:

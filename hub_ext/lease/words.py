@@ -127,6 +127,12 @@ class Isolation(StrEnum):
     time_slice = "time-slice"
     mig = "mig"
     gpu = "gpu"
+    node = "node"
+
+    @property
+    def rank(self) -> int:
+        """Place among all: the higher keeps more apart."""
+        return list(Isolation).index(self)
 
 
 def utc_text(instant: datetime) -> str:

@@ -24,6 +24,7 @@ from ..mig.geometry import profile_units, share_units
 from ..units import UNITS_PER_GPU, duration_text
 from .alone import alone_size
 from .answers import instead, listed, quoted
+from .isolation import isolation_of
 from .model import (
     FlavorKind,
     GpuFlavor,
@@ -56,13 +57,6 @@ __all__ = [
     "resolve",
     "teams_of",
 ]
-
-_ISOLATION = {
-    "gpu": Isolation.gpu,
-    "mig": Isolation.mig,
-    "share": Isolation.time_slice,
-    "none": Isolation.none,
-}
 
 
 class Resolved(Value):
@@ -210,7 +204,7 @@ def resolve(policy: Policy, person: Person, choice: Choice, at: datetime) -> Res
         currency=policy.currency,
         cpu_millis=cpu_millis(profile),
         memory_bytes=profile.memory,
-        isolation=_ISOLATION[kind],
+        isolation=isolation_of(kind, choice.alone if profile.pool is not None else None),
         choice=choice,
         task_type=task,
         task_title="" if labelled is None else labelled.title,

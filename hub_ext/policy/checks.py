@@ -8,6 +8,7 @@ from .checks_guarantees import check_guarantees
 from .checks_idle import check_idle
 from .checks_images import check_images
 from .checks_kube import check_kube
+from .checks_needs import check_needs
 from .checks_network import check_network
 from .checks_pools import check_pools
 from .checks_prices import check_prices
@@ -47,6 +48,7 @@ def check(policy: Policy) -> tuple[Problem, ...]:
     return (
         *basic,
         *check_guarantees(policy),
+        *check_needs(policy),
         *check_profile_limits(policy),
         *check_share_devices(policy),
         *check_contract(policy),

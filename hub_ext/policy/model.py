@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from .model_images import Contents, ImageRules
+from .model_needs import Needs
 from .model_pools import Node, Pool, PoolFor, Reservable
 from .model_priority import PriorityRules
 from .model_profiles import (
@@ -41,6 +42,7 @@ __all__ = [
     "MigFlavor",
     "Mode",
     "Modes",
+    "Needs",
     "Node",
     "NoticeTimes",
     "Policy",

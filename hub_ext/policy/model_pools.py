@@ -119,6 +119,9 @@ class Pool(Part):
     driver: Release | None = None
     """Release of the NVIDIA driver on these machines, for example "550.54.15": an image whose CUDA
     needs a newer one is refused. Absent means that it is not compared."""
+    toolkit: Release | None = None
+    """Release of the NVIDIA Container Toolkit on these machines, for example "1.18.0"; compared
+    with what projects need."""
     reclaim: Flag = True
     """Whether a team that needs its guarantee may call in what others borrow of it. Default true:
     a guarantee that cannot be called in has no bound."""

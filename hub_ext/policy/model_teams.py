@@ -6,6 +6,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from .model_images import Contents
 from .model_kube import Namespace, ObjectName, Volume
+from .model_needs import Needs
 from .model_network import Network
 from .words import Count, Digest, Gpus, Lasting, Name, Part, Word
 
@@ -87,6 +88,8 @@ class Project(Part):
     out is its own, for projects without a share and for whoever borrows."""
     most_leases: Count | None = None
     """Most GPU leases of the project at once; absent means no limit."""
+    needs: Needs = Needs()
+    """What its GPU servers must get at least."""
     namespace: Namespace | None = None
     """Namespace of its servers on Kubernetes, of no other project; absent means `gpu-` and the
     name of the project."""

@@ -292,6 +292,8 @@ export function switchedWords(offer: ISwitchOffer, trans: TranslationBundle): st
 /** What separates this lease from others on the same hardware. */
 export function isolationWords(isolation: Isolation, trans: TranslationBundle): [string, string] {
   switch (isolation) {
+    case 'node':
+      return [trans.__('Machine alone'), trans.__('Nobody else computes on this machine.')];
     case 'gpu':
       return [trans.__('Whole GPU'), trans.__('Nobody else computes on this GPU.')];
     case 'mig':
