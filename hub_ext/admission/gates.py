@@ -8,7 +8,6 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ..lease import OpenLease
-from . import budgets
 from .decision import Denied, Queued
 from .isolated import apart
 from .reasons import (
