@@ -18,6 +18,7 @@ MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 FIELD_MANAGER = "tests"
 LOOK_S = 0.03
+PATIENCE_S = 20.0
 
 
 class ApiError(Exception):
@@ -58,7 +59,7 @@ class Api:
         content: str = "application/json",
         **query: str,
     ) -> Manifest:
-        """Ask once and return the answer.
+        """Ask, again while the server says that it is not ready for it, and return the answer.
 
         Raises
         ------
@@ -67,11 +68,22 @@ class Api:
         OSError
             If it cannot be reached.
         """
+        until = time.monotonic() + PATIENCE_S
+        full = f"{path}?{urlencode(query)}" if query else path
+        while True:
+            code, answer = self._once(method, full, body, content)
+            if code < http.client.BAD_REQUEST:
+                return answer
+            # A server that just began answers so for kinds that it still learns about.
+            if code != http.client.TOO_MANY_REQUESTS or time.monotonic() > until:
+                raise ApiError(f"{method} {full}", code, answer)
+            time.sleep(LOOK_S)
+
+    def _once(self, method: str, full: str, body: object, content: str) -> tuple[int, Manifest]:
         place = urlsplit(self.url)
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": content}
         if self.impersonated:
             headers["Impersonate-User"] = self.impersonated
-        full = f"{path}?{urlencode(query)}" if query else path
         context = ssl.create_default_context(cafile=self.authority)
         connection = http.client.HTTPSConnection(
             place.hostname or "", place.port, timeout=60, context=context
@@ -84,9 +96,7 @@ class Api:
         finally:
             connection.close()
         whole: Manifest = json.loads(said) if said[:1] == "{" else {"message": said}
-        if answer.status >= http.client.BAD_REQUEST:
-            raise ApiError(f"{method} {full}", answer.status, whole)
-        return whole
+        return answer.status, whole
 
     def get(self, path: str, **query: str) -> Manifest:
         """Read an object or a list."""

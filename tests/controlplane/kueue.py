@@ -12,11 +12,12 @@ from typing import Any
 
 from tests.support.ports import free_port
 
-from .api import Manifest
+from . import queues
+from .api import Manifest, object_path
 from .plane import ControlPlane
 from .programs import PROGRAMS, Shop
+from .programs.changed_kueue import VARIABLE
 from .programs.manifests import CRDS, WEBHOOKS
-from .programs.overlay import VARIABLE
 
 KINDS_S = 30
 OWN_NAMESPACE = "kueue-system"
@@ -61,6 +62,19 @@ def start_kueue(plane: ControlPlane, **settings: Any) -> None:
     authority = base64.b64encode(plane.papers.authority.read_bytes()).decode()
     for manifest in _manifests(plane.shop, WEBHOOKS):
         plane.api.apply([_on_loopback(manifest, hooks, authority)])
+    _wait_until_it_follows(plane)
+
+
+def _wait_until_it_follows(plane: ControlPlane) -> None:
+    """See a queue become active: Kueue says that it is ready two seconds before it is."""
+    name = "is-it-ready"
+    objects = [queues.flavor(name), queues.cluster_queue(name, queues.quota({name: 1}))]
+    plane.api.apply(objects)
+    paths = [object_path(one) for one in objects]
+    plane.api.wait(paths[1], lambda queue: queues.holds(queue, "Active"), seconds=KINDS_S)
+    for path in reversed(paths):
+        plane.api.delete(path)
+        plane.api.wait_gone(path)
 
 
 @contextmanager
@@ -91,7 +105,7 @@ def _manifests(shop: Shop, name: str) -> list[Manifest]:
 
 
 def _established(kind: Manifest) -> bool:
-    conditions = kind.get("status", {}).get("conditions", [])
+    conditions = kind.get("status", {}).get("conditions") or []
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 

@@ -12,10 +12,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.error import URLError
-
-from kubernetes_asyncio.client import ApiClient
-from kubernetes_asyncio.config import new_client_from_config
 
 from tests.support.ports import free_port
 
@@ -23,6 +21,9 @@ from .api import Api, Manifest
 from .certs import Papers, make_papers
 from .processes import Processes
 from .programs import Shop
+
+if TYPE_CHECKING:
+    from kubernetes_asyncio.client import ApiClient
 
 ADMIN_TOKEN = "admin-of-the-tests"
 START_S = 90
@@ -154,8 +155,11 @@ class ControlPlane:
         file.chmod(0o600)
 
     @asynccontextmanager
-    async def client(self, kubeconfig: Path | None = None) -> AsyncIterator[ApiClient]:
+    async def client(self, kubeconfig: Path | None = None) -> AsyncIterator["ApiClient"]:
         """Open a `kubernetes_asyncio` client, the administrator's unless told otherwise."""
+        # A second at the start of every run of the tests, if it stood above.
+        from kubernetes_asyncio.config import new_client_from_config  # noqa: PLC0415
+
         client = await new_client_from_config(str(kubeconfig or self.kubeconfig))
         try:
             yield client

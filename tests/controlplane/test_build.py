@@ -9,7 +9,7 @@ from tests.controlplane import build
 from tests.controlplane.fixtures import required
 from tests.controlplane.programs import MODULES, PROGRAMS, SMOKE, Module, NotBuiltError, Shop
 from tests.controlplane.programs import toolchain as go_of_the_machine
-from tests.controlplane.programs.overlay import FIXED, VARIABLE, write_overlay
+from tests.controlplane.programs.changed_kueue import FIXED, VARIABLE, write_changed_kueue
 from tests.controlplane.programs.toolchain import BuildFailedError, NoGoError, find_go
 
 COMPILER = """#!/bin/sh
@@ -99,11 +99,12 @@ def test_the_one_changed_line_of_kueue_is_looked_for(tmp_path: Path) -> None:
     main = tmp_path / "cmd" / "kueue" / "main.go"
     main.parent.mkdir(parents=True)
     main.write_text(f"package main\n\t\t{FIXED}\n")
-    write_overlay(tmp_path, tmp_path / "overlay")
-    assert f'os.Getenv("{VARIABLE}")' in (tmp_path / "overlay" / "main.go").read_text()
+    (pins,) = [module.folder for module in MODULES if module.name == "kueue"]
+    write_changed_kueue(tmp_path, pins, tmp_path / "changed")
+    assert f'os.Getenv("{VARIABLE}")' in (tmp_path / "changed" / "main.go").read_text()
     main.write_text("package main\n")
     with pytest.raises(ValueError, match="look how it reads it now"):
-        write_overlay(tmp_path, tmp_path / "overlay")
+        write_changed_kueue(tmp_path, pins, tmp_path / "changed")
 
 
 @pytest.mark.parametrize(

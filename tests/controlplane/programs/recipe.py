@@ -75,7 +75,7 @@ MODULES = (
         "0.17.0",
         {"kueue": "sigs.k8s.io/kueue/cmd/kueue"},
         minutes=4,
-        prepared_by=("overlay.py", "manifests.py"),
+        prepared_by=("changed_kueue.py", "manifests.py"),
     ),
     Module("kwok", "0.7.0", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}, minutes=3),
 )

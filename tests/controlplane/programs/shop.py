@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from .changed_kueue import write_changed_kueue
 from .manifests import write_manifests
-from .overlay import write_overlay
 from .recipe import PROGRAMS, Module
 from .toolchain import Say, ask, compile_program, find_go
 
@@ -88,26 +88,25 @@ class Shop:
         started = time.monotonic()
         target = self.path(program)
         target.parent.mkdir(parents=True, exist_ok=True)
-        options = {"-ldflags": module.linker}
+        package, where = module.programs[program], module.folder
         if program == "kueue":
-            options |= self._prepare_kueue(go, module)
+            package, where = ".", self._prepare_kueue(go, module)
         fresh = target.with_suffix(".new")
-        compile_program(
-            go, module.programs[program], fresh, where=module.folder, options=options, say=say
-        )
+        compile_program(go, package, fresh, where=where, linker=module.linker, say=say)
         fresh.replace(target)
         target.with_suffix(".stamp").write_text(module.stamp())
         size = target.stat().st_size / MEGABYTE
         say(f"  {program}: built in {time.monotonic() - started:.0f} s, {size:.0f} MB")
 
-    def _prepare_kueue(self, go: str, module: Module) -> dict[str, str]:
-        """Lay out what Kueue needs beside its program; return the compiler's options for it."""
+    def _prepare_kueue(self, go: str, module: Module) -> Path:
+        """Lay out what Kueue needs beside its program; return the folder to build it in."""
         ask(go, "mod", "download", "sigs.k8s.io/kueue", where=module.folder)
         place = ["list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kueue"]
         source = Path(ask(go, *place, where=module.folder).strip())
         home = self.home(module)
         write_manifests(source, home / "manifests")
-        return {"-overlay": str(write_overlay(source, home / "overlay"))}
+        write_changed_kueue(source, module.folder, home / "source")
+        return home / "source"
 
     @contextmanager
     def _alone(self, say: Say) -> Iterator[None]:

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 OLDEST = (1, 26)
@@ -73,7 +73,7 @@ def ask(go: str, *words: str, where: Path) -> str:
 
 
 def compile_program(
-    go: str, package: str, target: Path, *, where: Path, options: Mapping[str, str], say: Say
+    go: str, package: str, target: Path, *, where: Path, linker: str, say: Say
 ) -> None:
     """Compile one program, and tell every twenty seconds how far it is.
 
@@ -82,10 +82,9 @@ def compile_program(
     BuildFailedError
         If the compiler refuses, with the end of what it wrote.
     """
-    chosen = [word for name, value in options.items() for word in (name, value)]
     started = told = time.monotonic()
     compiled, words = 0, []
-    command = [go, "build", "-v", *chosen, "-o", str(target), package]
+    command = [go, "build", "-v", "-ldflags", linker, "-o", str(target), package]
     with subprocess.Popen(
         command, cwd=where, env=environment(), stderr=subprocess.PIPE, text=True
     ) as process:
