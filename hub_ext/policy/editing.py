@@ -83,10 +83,9 @@ def _cuts(text: str, node: MappingNode, path: tuple[str, ...], value: Value) -> 
 
 def _replaced(text: str, node: Node, value: Value) -> list[_Cut]:
     """Change a value; a block of lines keeps its lines, so that comments beside them stay."""
-    block = isinstance(node, MappingNode) and not node.flow_style
     if isinstance(node, ScalarNode) and node.value == value:
         return []
-    if not block or isinstance(value, str):
+    if not isinstance(node, MappingNode) or node.flow_style or isinstance(value, str):
         return [_Cut(node.start_mark.index, _content_end(node), _written(value))]
     cuts, there = [], set()
     for key, inner in node.value:

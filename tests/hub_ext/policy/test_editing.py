@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hub_ext.errors import GpuCommonsError
-from hub_ext.policy.editing import put
+from hub_ext.policy.editing import Value, put
 from hub_ext.policy.source import read
 
 TEXT = """\
@@ -38,7 +38,7 @@ def test_a_value_in_braces_is_written_again_and_its_comment_stays() -> None:
 
 
 def test_a_block_keeps_its_lines_and_their_comments() -> None:
-    pin = {"image": "r.example/b", "digest": "sha256:cc", "contents": {"cuda": "12.4"}}
+    pin: Value = {"image": "r.example/b", "digest": "sha256:cc", "contents": {"cuda": "12.4"}}
     after = put(TEXT, (*DEV[:3], "train"), pin)
     assert after == TEXT.replace("sha256:bb", "sha256:cc").replace(
         '        tag: "1"\n', '        contents: {cuda: "12.4"}\n'
