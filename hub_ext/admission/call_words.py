@@ -35,6 +35,22 @@ def reason_for(policy: Policy, lease: OpenLease, request: OpenLease) -> Reason:
     return Reason(code=CALLED_IN, message=message, figures=figures)
 
 
+def given_up(policy: Policy, lease: OpenLease, request: OpenLease) -> Reason:
+    """Say to somebody for whom a device was held that an owner gets it; nothing was running."""
+    figures: dict[str, int | str] = {"pool": str(lease.pool), "for": request.id}
+    whose = _("another team's guarantee")
+    if lease.team == request.team:
+        whose = _("another project's share")
+    elif policy.notice.name_teams:
+        figures["team"] = request.team
+        whose = _("the guarantee of team {team}").format(team=request.team)
+    message = _(
+        "What was held for you is borrowed from pool {pool}, and a request within {whose} needs it "
+        "before you had started. Your request is back at its old place and goes on waiting."
+    ).format(pool=lease.pool, whose=whose)
+    return Reason(code="hold-given-up", message=message, figures=figures)
+
+
 def stopped(reason: Reason) -> Reason:
     """Say after the stop why it came, and how to go on."""
     pool, team = reason.figures.get("pool", ""), reason.figures.get("team")

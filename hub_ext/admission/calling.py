@@ -12,12 +12,12 @@ from pydantic import AwareDatetime
 
 from ..lease import LeaseId, LeaseState, OpenLease, PoolName, Reason, Standing, Value
 from ..policy.model import Policy
-from .call_words import reason_for
+from .call_words import given_up, reason_for
 from .decide import Admitted, in_turn
 from .engine import targets
 from .order import promotions, turn
 from .priority import BAND, CALLED_IN, task_weight
-from .protection import LIVE, in_team, may_preempt, shield
+from .protection import LIVE, gives_up_hold, in_team, may_preempt, shield
 from .quota import ROOT, reach
 from .reasons import release_at
 from .snapshot import NOBODY, Demand, Scene, Snapshot, scene
@@ -33,11 +33,21 @@ class Call(Value):
     reason: Reason
 
 
+class GivenUp(Value):
+    """What is held for somebody who borrows and has not started, given up at once for an owner."""
+
+    lease_id: LeaseId
+    for_lease: LeaseId
+    reason: Reason
+
+
 @dataclass(frozen=True)
 class Plan:
     """All calls, and the requests that start by them, by what is free or by what comes free."""
 
     calls: tuple[Call, ...] = ()
+    given_up: tuple[GivenUp, ...] = ()
+    """Holds that go first: nobody loses work by them."""
     served: frozenset[LeaseId] = frozenset()
 
 
@@ -56,6 +66,7 @@ def plan(snapshot: Snapshot) -> Plan:
     made = [_of_pool(snapshot, pool, waits) for pool in pools]
     return Plan(
         calls=tuple(call for one in made for call in one.calls),
+        given_up=tuple(hold for one in made for hold in one.given_up),
         served=frozenset(request for one in made for request in one.served),
     )
 
@@ -63,8 +74,10 @@ def plan(snapshot: Snapshot) -> Plan:
 def _of_pool(snapshot: Snapshot, pool: PoolName, waits: dict[LeaseId, OpenLease]) -> "_Planning":
     view = scene(snapshot, pool, without=NOBODY, lease_id=None)
     demands = sorted(view.waiting, key=turn)
-    gone = {one.id for one in view.holding if one.state is LeaseState.stopping}
-    planning = _Planning(snapshot.policy, snapshot.at, without(view.alone(), gone))
+    ending = {one.id for one in snapshot.leases if one.state is LeaseState.stopping}
+    planning = _Planning(
+        snapshot.policy, snapshot.at, without(view.alone(), ending), frozenset(ending)
+    )
     for demand in demands:
         request = waits[LeaseId(demand.tie)]
         if planning.serve(demand, request):
@@ -79,7 +92,10 @@ class _Planning:
     policy: Policy
     at: datetime
     view: Scene
+    ending: frozenset[LeaseId]
+    """Leases that stop already."""
     calls: list[Call] = field(default_factory=list)
+    given_up: list[GivenUp] = field(default_factory=list)
     served: set[LeaseId] = field(default_factory=set)
     _starts: list[OpenLease] = field(default_factory=list)
     """Requests that start, as they will stand then."""
@@ -93,19 +109,50 @@ class _Planning:
             return False
         if self._take(demand, request, ()):
             return True
+        held = self._holds(demand, request)
         called = [one for one in self._there() if self._called(one, request)]
-        chosen = self._least(demand, called)
+        chosen = self._least(demand, held) or self._least(demand, called)
         if chosen is None and self._comes_free(demand, request):
             return True
         if chosen is None:
-            chosen = self._victims(demand, request, (*called, *self._candidates(demand, request)))
+            others = (*called, *self._candidates(demand, request))
+            chosen = self._victims(demand, request, (*held, *others))
         if chosen is None:
             self._hopeless[kind] = request.state_since
             return False
         self._take(demand, request, chosen)
         self._hopeless = {}
-        self.calls += [self._call(one, request) for one in chosen]
+        self._note(chosen, request)
         return True
+
+    def _note(self, chosen: Iterable[OpenLease], request: OpenLease) -> None:
+        for one in chosen:
+            if one.state is LeaseState.held:
+                why = given_up(self.policy, one, request)
+                hold = GivenUp(lease_id=one.id, for_lease=request.id, reason=why)
+                self.given_up.append(hold)
+            else:
+                self.calls.append(self._call(one, request))
+
+    def _holds(self, demand: Demand, request: OpenLease) -> tuple[OpenLease, ...]:
+        """What is held for borrowers and may be given up, in this order.
+
+        1. the lower weight
+        2. the one held last
+        3. lease id
+
+        Not where the server that it replaces is being stopped for it already.
+        """
+        if not owns_it(self.view, demand):
+            return ()
+        found = (
+            one
+            for one in self.view.holding
+            if gives_up_hold(self.policy, one, request) and one.replaces not in self.ending
+        )
+        return tuple(
+            sorted(found, key=lambda one: (one.weight, -one.state_since.timestamp(), one.id))
+        )
 
     def _called(self, lease: OpenLease, request: OpenLease) -> bool:
         """Whether a lease is called in and may still be; its time of protection is over."""
@@ -182,7 +229,7 @@ class _Planning:
         state = state_of(
             self.view.snapshot.model_copy(update={"leases": leases}),
             self.view.pool,
-            numbers={one.id: CALLED_IN * BAND + one.weight for one in order},
+            numbers={one.id: _number(one) for one in order},
         )
         found = [one.id for one in targets(state, request.id) or ()]
         if found and set(found) <= by_id.keys():
@@ -238,6 +285,11 @@ class _Planning:
             stops_at=stops_at,
             reason=reason_for(self.policy, lease, request),
         )
+
+
+def _number(lease: OpenLease) -> int:
+    """Number by which the engine chooses: what is only held goes before all that runs."""
+    return -1 if lease.state is LeaseState.held else CALLED_IN * BAND + lease.weight
 
 
 def owns_it(view: Scene, demand: Demand) -> bool:

@@ -51,6 +51,23 @@ def shield(policy: Policy, lease: OpenLease, request: OpenLease, at: datetime) -
     return Shield("protected", safe) if at < safe else None
 
 
+def gives_up_hold(policy: Policy, lease: OpenLease, request: OpenLease) -> bool:
+    """Whether what is held for somebody who borrows goes at once to an owner's request.
+
+    Nothing runs on it, so nobody loses work: no minimum and no notice. What a reservation holds
+    is its own.
+    """
+    pool = policy.pools.get(str(lease.pool))
+    return (
+        lease.state is LeaseState.held
+        and lease.standing is Standing.borrowed
+        and lease.reservation is None
+        and pool is not None
+        and pool.reclaim
+        and (lease.team != request.team or _of_another_share(lease, request))
+    )
+
+
 def safe_until(policy: Policy, lease: OpenLease) -> datetime:
     """When a lease's minimum run time is over; what was said at its start holds."""
     pool = policy.pools[str(lease.pool)]

@@ -23,7 +23,7 @@ class Ahead(Value):
 class Holder(Value):
     """One lease that holds what is wanted, and whether it could be called in for the request.
 
-    `code` is stable: guaranteed, protected, reclaim-off, same-team, not-up, stops-already,
+    `code` is stable: guaranteed, protected, reclaim-off, same-team, not-up, held, stops-already,
     called-in, open. `until` is when that ends by itself, as far as it does.
     """
 

@@ -31,7 +31,7 @@ from .tickets import (
     WAITS,
     hold,
     join,
-    kept_since,
+    kept_of,
     pinned,
     release,
     settle_starts,
@@ -93,7 +93,7 @@ def _answer(turn: Turn, asked: Ask, checks: Checks) -> Grant | RefusedError:
         known = None if isinstance(environment, RefusedError) else environment
         return recorded_late(turn, lease, asked, resolved, known)
     refusal = None if lease is None else _end_former(turn, lease, asked.former)
-    return refusal or _decide(turn, asked, resolved, checks, turn.now)
+    return refusal or _decide(turn, asked, resolved, checks, None)
 
 
 def _of_waiting(turn: Turn, lease: OpenLease, asked: Ask, checks: Checks) -> Grant | RefusedError:
@@ -109,7 +109,7 @@ def _of_waiting(turn: Turn, lease: OpenLease, asked: Ask, checks: Checks) -> Gra
     if not wants_the_same(lease, asked.choice):
         resolved = resolve(policy, person, asked.choice, turn.now)
         close(turn, lease, End(Cause.replaced))
-        return _decide(turn, asked, resolved, checks, kept_since(lease, resolved) or turn.now)
+        return _decide(turn, asked, resolved, checks, kept_of(lease, resolved))
     try:
         resolved = resolve(policy, person, pinned(lease, asked.choice), turn.now)
     except RefusedError as refusal:
@@ -188,9 +188,10 @@ def _end_former(turn: Turn, lease: OpenLease, former: Liveness) -> RefusedError 
 
 
 def _decide(
-    turn: Turn, asked: Ask, resolved: Resolved, checks: Checks, since: datetime
+    turn: Turn, asked: Ask, resolved: Resolved, checks: Checks, kept: OpenLease | None
 ) -> Grant | RefusedError:
-    """Answer a wish that has no lease yet; `since` is its place among those that wait."""
+    """Answer a wish that has no lease yet; it has the place of `kept`, a larger one before it."""
+    since = turn.now if kept is None else kept.requested_at
     environment = _checked(resolved, checks)
     if isinstance(environment, RefusedError):
         _record_refusal(turn, asked, resolved, _reason_of(environment), Cause.denied)
@@ -201,6 +202,7 @@ def _decide(
             key=asked.key,
             resolved=resolved,
             requested_at=since,
+            asked_at=None if kept is None else kept.asked_at,
             priority=turn.arriving(resolved, since),
         ),
     )
@@ -210,7 +212,7 @@ def _decide(
             return granted(turn, lease, resolved, decision, environment)
         case Queued(reason=reason) if asked.when is not None:
             lease = turn.record(asked_lease(turn, asked, resolved))
-            return still_waiting(turn, join(turn, lease, asked, reason, since))
+            return still_waiting(turn, join(turn, lease, asked, reason, since, kept=kept))
         case Queued(reason=reason, retry_after_s=retry_after_s):
             _record_refusal(turn, asked, resolved, reason, Cause.not_queued)
             return would_queue(reason, retry_after_s)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..admission.call_words import not_needed, stopped
-from ..admission.calling import Call, Plan, plan
+from ..admission.calling import Call, GivenUp, Plan, plan
 from ..admission.priority import started
 from ..admission.protection import LIVE
 from ..admission.snapshot import Snapshot
@@ -24,7 +24,9 @@ from ..lease import (
     Reason,
 )
 from .desk import Desk, Turn
+from .kueueintents import taken_back
 from .stops import stop
+from .tickets import release, settle_starts
 
 WOULD_CALL = "call.unenforced"
 """Kind of the event: a lease would have been called in, were quota enforced."""
@@ -88,14 +90,24 @@ def _settle(turn: Turn, planned: Plan) -> int:
     if turn.desk.book.policy.modes.quota != "enforce":
         _note_unenforced(turn, calls)
         calls = {}
+        planned = Plan(served=planned.served)
     for lease in called:
         if lease.id not in calls:
             _take_back(turn, lease)
+    for hold in planned.given_up:
+        _give_up(turn, turn.found(hold.lease_id), hold)
     for call in calls.values():
         _carry_on(turn, turn.found(call.victim), call)
     waits = [one for one in leases if one.state is LeaseState.queued]
-    _mark_callers(turn, waits, {call.for_lease for call in calls.values()}, planned.served)
+    callers = {call.for_lease for call in calls.values()}
+    callers |= {hold.for_lease for hold in planned.given_up}
+    _mark_callers(turn, waits, callers, planned.served)
     return len(calls)
+def _give_up(turn: Turn, lease: OpenLease, hold: GivenUp) -> None:
+    """Put a request back to its place, with as many holds left as before."""
+    settle_starts(turn, lease)
+    back = release(turn, lease, hold.reason)
+    turn.record(back.model_copy(update={"holds": lease.holds - 1}))
 
 
 def _carry_on(turn: Turn, lease: OpenLease, call: Call) -> None:
@@ -186,6 +198,7 @@ def _take_back(turn: Turn, lease: OpenLease) -> None:
         "reason": why.model_dump(mode="json"),
     }
     turn.note(_WITHDRAWN, lease, body)
+    taken_back(turn, lease)
     free: dict[str, object] = {"called_in": None, "priority": started(lease.weight)}
     if lease.notice is not None and lease.notice.cause is Cause.preempted:
         free |= {"notice": None, "state": LeaseState.running, "state_since": turn.now}

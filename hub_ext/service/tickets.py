@@ -48,20 +48,34 @@ def pinned(lease: OpenLease, choice: Choice) -> Choice:
     )
 
 
-def kept_since(lease: OpenLease, resolved: Resolved) -> datetime | None:
-    """Place that a smaller wish keeps: fewer units of the same pool, for the same team."""
+def kept_of(lease: OpenLease, resolved: Resolved) -> OpenLease | None:
+    """Request whose place a smaller wish keeps: fewer units of the same pool, for the same team."""
     same = lease.pool == resolved.pool and lease.team == resolved.team
-    return lease.requested_at if same and 0 < resolved.units < lease.units else None
+    return lease if same and 0 < resolved.units < lease.units else None
 
 
-def join(turn: Turn, lease: OpenLease, asked: Ask, reason: Reason, since: datetime) -> OpenLease:
-    """Let a request wait that was just recorded."""
+def join(
+    turn: Turn,
+    lease: OpenLease,
+    asked: Ask,
+    reason: Reason,
+    since: datetime,
+    *,
+    kept: OpenLease | None = None,
+) -> OpenLease:
+    """Let a request wait that was just recorded; all clocks of `kept` go on for it."""
+    clocks = {"asked_at": None if since == turn.now else turn.now}
+    if kept is not None:
+        names = ("asked_at", "owed_since", "caller_since")
+        clocks = {name: getattr(kept, name) for name in names}
+        if kept.state is LeaseState.queued:
+            clocks["state_since"] = kept.state_since
     return turn.record(
         lease.model_copy(
             update={
+                **clocks,
                 "state": LeaseState.queued,
                 "requested_at": since,
-                "asked_at": None if since == turn.now else turn.now,
                 "when": asked.when,
                 "groups": asked.groups,
                 "reason": reason,
@@ -83,7 +97,9 @@ def hold(turn: Turn, lease: OpenLease, admitted: Admitted) -> OpenLease:
                 "held_until": until,
                 "holds": lease.holds + 1,
                 "held_at": lease.held_at or turn.now,
-                "reason": _held_reason(turn, lease, until),
+                "reason": _held_reason(
+                    turn, lease.model_copy(update={"standing": admitted.standing}), until
+                ),
             }
         )
     )
@@ -174,9 +190,16 @@ def _held_reason(turn: Turn, lease: OpenLease, until: datetime) -> Reason:
         words = _("A device is held for you until {at}. Start the server until then to have it.")
     return Reason(
         code="held",
-        message=words.format(at=at),
+        message=" ".join(filter(None, (words.format(at=at), _may_be_given_up(turn, lease)))),
         figures={"held_s": int(policy.notice.hold.total_seconds())},
     )
+
+
+def _may_be_given_up(turn: Turn, lease: OpenLease) -> str:
+    pool = turn.desk.book.policy.pools.get(str(lease.pool))
+    if pool is None or not pool.reclaim or lease.standing is not Standing.borrowed:
+        return ""
+    return _("It is borrowed: if its owner needs it before you start, you are back at your place.")
 
 
 def _span(turn: Turn) -> str:

@@ -12,7 +12,7 @@ from ..admission.contract import of_lease, waiting
 from ..admission.decide import Queued
 from ..admission.owners import owners
 from ..admission.priority import Weight, ranking, weight_of, words
-from ..admission.protection import Shield, shield
+from ..admission.protection import Shield, gives_up_hold, shield
 from ..admission.queue import NOBODY, Waiting
 from ..admission.snapshot import Snapshot, scene
 from ..i18n import _
@@ -192,6 +192,8 @@ def _holder(
     code, until = (found.code, found.until) if found else ("open", None)
     if lease.called_in is not None:
         code, until = "called-in", lease.called_in.stops_at
+    elif owns and gives_up_hold(look.policy, lease, request):
+        code, found = "held", None
     elif found is None and not owns:
         code = "borrows"
     return Holder(
@@ -214,6 +216,7 @@ def _shield_words(policy: Policy, code: str, found: Shield | None, until: dateti
         "stops-already": _("stopping already"),
         "called-in": _("called in; it stops at {at}").format(at=at),
         "borrows": _("not called in: the request would borrow itself"),
+        "held": _("held for somebody who borrows and has not started: it is given up first"),
         "open": _("it may be called in now"),
     }
     return known[code if found is None or code == "called-in" else found.code]

@@ -1,6 +1,6 @@
 """What a person does with a request that waits: leave the queue, or wait for something else.
 
-The same rules hold as at a start; a smaller wish keeps its place.
+The same rules hold as at a start; a smaller wish keeps its place and its time of waiting.
 """
 
 from datetime import datetime
@@ -23,7 +23,7 @@ from .closing import End, close
 from .desk import Desk, Turn
 from .granting import asked_lease
 from .refusals import denied
-from .tickets import WAITS, join, kept_since, pinned, release, settle_starts, wants_the_same
+from .tickets import WAITS, join, kept_of, pinned, release, settle_starts, wants_the_same
 
 
 def cancel(desk: Desk, lease_id: LeaseId, *, actor: Actor, now: datetime) -> OpenLease:
@@ -61,13 +61,15 @@ def change(
             raise _runs_so()
         person = Person(user=lease.key.user, groups=lease.groups)
         resolved = resolve(desk.book.policy, person, choice, now)
-        since = kept_since(lease, resolved) or now
+        kept = kept_of(lease, resolved)
+        since = now if kept is None else kept.requested_at
         if resolved.pool is None:
             raise _needs_no_queue()
         request = Request(
             key=lease.key,
             resolved=resolved,
             requested_at=since,
+            asked_at=None if kept is None else kept.asked_at,
             priority=turn.arriving(resolved, since),
             lease_id=lease.id,
         )
@@ -84,7 +86,7 @@ def change(
         close(turn, lease, End(Cause.replaced))
         made = asked_lease(turn, asked, resolved).model_copy(update={"replaces": lease.replaces})
         fresh = turn.record(made)
-        return join(turn, fresh, asked, decision.reason, since)
+        return join(turn, fresh, asked, decision.reason, since, kept=kept)
 
 
 def _told_otherwise(turn: Turn, lease: OpenLease, choice: Choice, when: When) -> OpenLease:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hub_ext.admission.calling import Call, plan
 from hub_ext.admission.decide import Admitted
 from hub_ext.admission.engine import targets
-from hub_ext.admission.protection import shield
+from hub_ext.admission.protection import gives_up_hold, shield
 from hub_ext.admission.queue import line
 from hub_ext.admission.snapshot import Snapshot
 from hub_ext.admission.tree import state_of
@@ -255,23 +255,118 @@ def test_a_mate_who_borrows_would_move_up_and_so_goes_as_well_or_nobody_does() -
     assert plan(commons.snapshot).calls == ()
 
 
+def hold(commons: Commons, *users: str, **more: Any) -> None:
+    """Let leases of people be held only: nobody has started on them."""
+    commons.leases = [
+        lease.model_copy(update={"state": LeaseState.held, **more})
+        if lease.key.user in users
+        else lease
+        for lease in commons.leases
+    ]
+
+
+def given_up(commons: Commons) -> list[str]:
+    names = {lease.id: str(lease.key.user) for lease in commons.leases}
+    return [names[one.lease_id] for one in plan(commons.snapshot).given_up]
+
+
+def test_what_is_only_held_for_a_borrower_goes_first_and_at_once() -> None:
+    commons = Commons(two_teams(whole=2))
+    borrowed(commons, "ann", "ben")
+    commons.now += HALF_HOUR
+    hold(commons, "ann")
+    owner = commons.waits("owner", "b", "one")
+    planned = plan(commons.snapshot)
+    assert planned.calls == ()
+    (one,) = planned.given_up
+    assert given_up(commons) == ["ann"]
+    assert (one.for_lease, one.reason.code) == (owner.id, "hold-given-up")
+    assert "another team's guarantee" in one.reason.message
+    assert owner.id in planned.served
+
+
+def test_a_hold_needs_no_minimum_to_be_over_and_what_runs_keeps_its_own() -> None:
+    commons = Commons(two_teams(whole=2))
+    borrowed(commons, "ann", "ben")
+    hold(commons, "ben")
+    commons.waits("first", "b", "one")
+    commons.waits("second", "b", "one")
+    assert (given_up(commons), victims(commons)) == (["ben"], [])
+
+
+def test_a_request_for_two_takes_the_hold_and_calls_in_the_rest() -> None:
+    commons = Commons(two_teams(whole=3))
+    borrowed(commons, "ann", "ben", "cid")
+    commons.now += HALF_HOUR
+    alone = next(one for one in commons.leases if one.devices[0].node == "node-2")
+    (held, runs) = [one.key.user for one in commons.leases if one is not alone]
+    hold(commons, held)
+    commons.waits("owner", "b", "two")
+    assert (given_up(commons), victims(commons)) == ([held], [runs])
+
+
+def test_holds_are_kept_where_nothing_may_be_called_in_or_nobody_owns_it() -> None:
+    policy = two_teams(whole=1)
+    pool = policy.pools["whole"].model_copy(update={"reclaim": False})
+    commons = Commons(policy.model_copy(update={"pools": {**policy.pools, "whole": pool}}))
+    borrowed(commons, "ann")
+    hold(commons, "ann")
+    commons.waits("owner", "b", "one")
+    assert given_up(commons) == []
+    others = Commons(two_teams(whole=1))
+    borrowed(others, "ann")
+    hold(others, "ann")
+    others.waits("mate", "a", "one")
+    assert given_up(others) == []
+
+
+def test_what_a_reservation_holds_is_its_own() -> None:
+    commons = Commons(two_teams(whole=1))
+    borrowed(commons, "ann")
+    hold(commons, "ann", reservation="r-1")
+    commons.waits("owner", "b", "one")
+    assert given_up(commons) == []
+
+
+def test_a_hold_is_kept_while_the_server_that_it_replaces_is_being_stopped_for_it() -> None:
+    commons = Commons(two_teams(whole=2))
+    borrowed(commons, "ann", "old")
+    former = commons.leases[-1]
+    hold(commons, "ann", replaces=former.id)
+    commons.leases[-1] = former.model_copy(update={"state": LeaseState.stopping})
+    commons.waits("first", "b", "one")
+    commons.waits("owner", "b", "one")
+    assert given_up(commons) == []
+    commons.leases[1] = former
+    assert given_up(commons) == ["ann"]
+
+
 def check_calls(commons: Commons) -> None:
     """Check the contract on any state: who is called in, that all help, and that all are needed."""
-    calls = plan(commons.snapshot).calls
+    planned = plan(commons.snapshot)
+    calls = planned.calls
     leases = {lease.id: lease for lease in commons.leases}
-    gone = {call.victim for call in calls}
-    assert len(gone) == len(calls)
+    gone = {call.victim for call in calls} | {one.lease_id for one in planned.given_up}
+    assert len(gone) == len(calls) + len(planned.given_up)
+    for one in planned.given_up:
+        assert leases[one.lease_id].state is LeaseState.held
+        assert gives_up_hold(commons.policy, leases[one.lease_id], leases[one.for_lease])
+        left = plan(without(commons, gone - {one.lease_id}))
+        assert left.calls or left.given_up
     for call in calls:
         victim, request = leases[call.victim], leases[call.for_lease]
         assert victim.standing is Standing.borrowed
         assert victim.team != request.team
         assert shield(commons.policy, victim, request, commons.now) is None
-        assert plan(without(commons, gone - {call.victim})).calls != ()
-    after = without(commons, gone, callers=frozenset(call.for_lease for call in calls))
-    assert plan(after).calls == ()
+        left = plan(without(commons, gone - {call.victim}))
+        assert left.calls or left.given_up
+    served = frozenset(call.for_lease for call in calls)
+    served |= {one.for_lease for one in planned.given_up}
+    after = without(commons, gone, callers=served)
+    assert (plan(after).calls, plan(after).given_up) == ((), ())
     answers = {one.lease.id: one.decision for one in line(after)}
-    for call in calls:
-        answer = answers[call.for_lease]
+    for request in served:
+        answer = answers[request]
         assert isinstance(answer, Admitted)
         assert answer.standing is Standing.guaranteed
 
@@ -311,6 +406,7 @@ def crowds(draw: st.DrawFn) -> Commons:
     )
     for number, (name, profile) in enumerate(draw(st.lists(kinds, min_size=3, max_size=12))):
         commons.asks(f"first-{number}", name, profile)
+    hold(commons, *draw(st.sets(st.sampled_from([f"first-{n}" for n in range(12)]), max_size=4)))
     commons.now += timedelta(minutes=draw(st.sampled_from([0, 20, 60])))
     for number, (name, profile) in enumerate(draw(st.lists(kinds, min_size=1, max_size=4))):
         commons.waits(f"then-{number}", name, profile)
@@ -325,9 +421,27 @@ def test_the_contract_holds_in_any_state(commons: Commons) -> None:
 
 @given(crowds(), st.randoms(use_true_random=False))
 def test_the_order_of_leases_does_not_matter(commons: Commons, random: Random) -> None:
-    before = plan(commons.snapshot).calls
+    before = plan(commons.snapshot)
     random.shuffle(commons.leases)
-    assert plan(commons.snapshot).calls == before
+    after = plan(commons.snapshot)
+    assert (after.calls, after.given_up) == (before.calls, before.given_up)
+
+
+@given(crowds())
+def test_nobody_loses_work_where_holds_alone_make_room(commons: Commons) -> None:
+    for request in [one for one in commons.leases if one.state is LeaseState.queued]:
+        alone = [one for one in commons.leases if one.id == request.id or one.holding]
+        snapshot = commons.snapshot.model_copy(update={"leases": tuple(alone)})
+        planned = plan(snapshot)
+        holds = {
+            one.id
+            for one in alone
+            if one.state is LeaseState.held and gives_up_hold(commons.policy, one, request)
+        }
+        without_holds = tuple(one for one in alone if one.id not in holds)
+        answer = line(snapshot.model_copy(update={"leases": without_holds}))[0].decision
+        if isinstance(answer, Admitted) and answer.standing is Standing.guaranteed:
+            assert planned.calls == ()
 
 
 @given(crowds())

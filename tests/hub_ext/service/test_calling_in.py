@@ -17,7 +17,9 @@ from hub_ext.lease import (
     OpenLease,
     Reason,
     Standing,
+    When,
 )
+from hub_ext.lease.why import Holder
 from hub_ext.policy.load import Loaded, loads
 from hub_ext.service.calling_in import WOULD_CALL
 from hub_ext.service.sheets.timeline import what_happened
@@ -47,6 +49,14 @@ def review(site: Site) -> int:
 def events(site: Site, lease: OpenLease, *kinds: str) -> list[Event]:
     with site.ledger.transaction() as tx:
         return [event for _seq, event in tx.events(lease_id=lease.id, kinds=kinds or None)]
+
+
+def why_of(site: Site, lease: OpenLease) -> list[Holder]:
+    """Who holds what a request wants, of those that are not simply inside their guarantee."""
+    (found,) = site.governor.why(
+        lambda one: one.id == lease.id, lambda _one: True, now=site.now
+    ).found
+    return [one for one in found.holders if one.code != "guaranteed"]
 
 
 def called_in(site: Site) -> tuple[Grant, OpenLease]:
@@ -296,3 +306,60 @@ def test_where_nothing_has_changed_nothing_is_planned_until_time_may_have_change
     assert site.governor.look_at_calls(now=site.later(1)) is None
     assert site.governor.look_at_calls(now=site.later(5)) is not None
     assert site.governor.look_at_calls(now=site.later(-60)) is not None
+
+
+def held_for_a_borrower(site: Site) -> tuple[OpenLease, OpenLease]:
+    """Let a device be held for vision on speech's quota, and then speech ask for it."""
+    site.run("vera")
+    site.run("sam")
+    leaves = site.run("sue")
+    waits = site.waits("viktor")
+    site.stop(leaves)
+    site.serve()
+    held = site.now_is(waits)
+    assert (held.state, held.standing) == (LeaseState.held, Standing.borrowed)
+    assert held.reason is not None
+    assert "back at your place" in held.reason.message
+    return waits, site.waits("sue")
+
+
+def test_what_is_only_held_for_a_borrower_goes_back_at_once_and_costs_nobody_work(
+    site: Site,
+) -> None:
+    borrower, owner = held_for_a_borrower(site)
+    assert sorted(one.code for one in why_of(site, owner)) == ["held", "same-team"]
+    assert review(site) == 0
+    back = site.now_is(borrower)
+    assert (back.state, back.devices, back.holds) == (LeaseState.queued, (), 0)
+    assert back.requested_at == borrower.requested_at
+    assert back.reason is not None
+    assert back.reason.code == "hold-given-up"
+    assert site.governor.intents() == ()
+    assert site.now_is(owner).caller_since == site.now
+
+    site.serve()
+    assert site.now_is(owner).state is LeaseState.held
+    came = site.ask(site.asking("sue"))
+    site.started(came)
+    review(site)
+    assert site.lease(came).notice is None
+    assert site.now_is(borrower).state is LeaseState.queued
+    site.stop(came)
+    site.serve()
+    assert site.now_is(borrower).state is LeaseState.held
+
+
+def test_a_hold_is_kept_where_quota_is_not_enforced(site: Site) -> None:
+    borrower, _owner = held_for_a_borrower(site)
+    site.governor.set_policy(quota_in("advise"), now=site.now)
+    review(site)
+    assert site.now_is(borrower).state is LeaseState.held
+
+
+def test_who_comes_for_a_hold_that_was_given_up_hears_of_the_place(site: Site) -> None:
+    borrower, _owner = held_for_a_borrower(site)
+    review(site)
+    with pytest.raises(RefusedError) as refusal:
+        site.ask(site.asking("viktor", when=When.start))
+    assert refusal.value.code == "queued"
+    assert site.now_is(borrower).requested_at == borrower.requested_at

@@ -123,6 +123,41 @@ def test_a_larger_choice_takes_a_new_place_and_a_smaller_one_keeps_it(site: Site
     assert larger.figures["position"] == 2
 
 
+@pytest.mark.parametrize("way", ["at a start", "on the page"])
+def test_a_smaller_wish_keeps_the_time_that_it_has_waited(site: Site, way: str) -> None:
+    full(site)
+    large = site.waits("sue", "two")
+    before = site.now_is(large)
+    site.later(3600)
+    if way == "at a start":
+        refused(site, "sue", "one", when=When.start)
+    else:
+        choice = Choice(profile=ProfileName("one"))
+        site.governor.change(large.id, choice, When.hold, actor=SUE, now=site.now)
+    (smaller,) = [one for one in site.governor.leases(user="sue") if one.id != large.id]
+    assert (smaller.requested_at, smaller.state_since) == (before.requested_at, before.state_since)
+    # Whoever waits too long is told from this: `asked_at` is set where a place is older.
+    assert smaller.asked_at is None
+    site.later(60)
+    larger = refused(site, "sue", "two", when=When.start)
+    assert larger.figures["position"] == 1
+    (anew,) = site.governor.leases(user="sue")
+    assert anew.state_since == site.now
+
+
+def test_a_smaller_wish_is_owed_since_the_larger_one_was(site: Site) -> None:
+    site.run("viktor", "two")
+    large = site.waits("sue", "two")
+    site.serve()
+    owed = site.now_is(large).owed_since
+    assert owed == site.now
+    site.later(60)
+    smaller = site.governor.change(
+        large.id, Choice(profile=ProfileName("one")), When.hold, actor=SUE, now=site.now
+    )
+    assert smaller.owed_since == owed
+
+
 def test_another_profile_that_can_start_ends_the_waiting(site: Site) -> None:
     full(site)
     lease = site.waits("sue")
