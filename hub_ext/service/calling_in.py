@@ -103,6 +103,8 @@ def _settle(turn: Turn, planned: Plan) -> int:
     callers |= {hold.for_lease for hold in planned.given_up}
     _mark_callers(turn, waits, callers, planned.served)
     return len(calls)
+
+
 def _give_up(turn: Turn, lease: OpenLease, hold: GivenUp) -> None:
     """Put a request back to its place, with as many holds left as before."""
     settle_starts(turn, lease)

@@ -365,8 +365,8 @@ def check_calls(commons: Commons) -> None:
     after = without(commons, gone, callers=served)
     assert (plan(after).calls, plan(after).given_up) == ((), ())
     answers = {one.lease.id: one.decision for one in line(after)}
-    for request in served:
-        answer = answers[request]
+    for name in served:
+        answer = answers[name]
         assert isinstance(answer, Admitted)
         assert answer.standing is Standing.guaranteed
 
