@@ -5,11 +5,12 @@ It reads and asks; but for one file that it writes and removes to try the disk, 
 
 import argparse
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from ...errors import GpuCommonsError
 from ...i18n import _
 from ..onsite import add_state, onsite
-from . import hub, machine
+from . import hub, kueue, machine
 from .findings import Finding, Look, Verdict, wrong
 
 Check = Callable[[Look], Iterable[Finding]]
@@ -25,6 +26,7 @@ CHECKS: dict[str, Check] = {
     "clock": machine.clock,
     "ledger": hub.ledger,
     "policy": hub.policy,
+    "kueue": kueue.kueue,
 }
 """Subject and its check, in the order of the report; another check is another line here."""
 
@@ -34,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_state(parser)
     parser.add_argument(
         "--url", help=_("public address of the hub, with its base path: https://hub.example")
+    )
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help=_("look at Kueue there too (default: where the governor admits by it)"),
     )
 
 
@@ -47,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.url is not None and not args.url.startswith(("http://", "https://")):
         raise GpuCommonsError(_("{url} is no address").format(url=repr(args.url)))
-    look = Look(onsite(args.state), args.url)
+    look = Look(onsite(args.state), args.url, args.kubeconfig)
     worst = 0
     for subject, check in CHECKS.items():
         for finding in examined(check, look):

@@ -1,6 +1,7 @@
 """What a check says, and what all checks look at; no check changes anything."""
 
 import json
+import os
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -99,6 +101,8 @@ class Look:
 
     site: Onsite
     url: str | None = None
+    cluster: Path | None = None
+    """The kubeconfig of the cluster, where somebody named it."""
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -121,6 +125,23 @@ class Look:
         except psutil.Error:
             return None
         return told.rstrip("/") if told else None
+
+    def told(self, variable: str) -> str:
+        """Say what the living governor was told, or else whoever calls; empty where nobody was."""
+        if self.governor:
+            try:
+                own: str = psutil.Process(self.governor).environ().get(variable, "")
+            except psutil.Error:
+                own = ""
+            if own:
+                return own
+        return os.environ.get(variable, "")
+
+    @property
+    def kubeconfig(self) -> Path | None:
+        """The file by which the cluster is found; None is the pod's own account."""
+        named = self.told("GPU_COMMONS_KUBECONFIG")
+        return self.cluster or (Path(named) if named else None)
 
     @cached_property
     def health(self) -> Answer:

@@ -200,3 +200,19 @@ def test_it_needs_a_directory_and_an_address(
     assert main(["doctor", "--state", str(tmp_path), "--url", "hub"]) == 1
     assert "is no address" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_governor_that_admits_by_itself_needs_no_kueue(
+    state: StateDir, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert lines(state, capsys)["kueue"] == ["ok: not used: the governor admits leases by itself"]
+
+
+def test_a_kueue_that_cannot_be_looked_at_is_wrong(
+    state: StateDir, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPU_COMMONS_ENGINE", "kueue")
+    monkeypatch.setenv("GPU_COMMONS_KUBECONFIG", str(state.path / "none"))
+    (line,) = lines(state, capsys)["kueue"]
+    assert line.startswith("wrong: Kueue could not be looked at: no way to Kubernetes")
+    assert line.endswith("as somebody who may read its queues")
