@@ -10,6 +10,7 @@ from hub_ext.cli import main
 from hub_ext.kube.render import Manifest, Site, rendered
 from hub_ext.kube.render.kinds import KINDS, place_of
 from hub_ext.kube.render.marks import LABEL_RENDERED, RENDERED
+from hub_ext.kube.render.site import user_of
 from hub_ext.kube.render.text import yaml_text
 from tests.controlplane import queues
 from tests.controlplane.api import ApiError
@@ -166,3 +167,25 @@ def test_without_rights_the_words_say_so(
     assert main(["render", "--policy", str(POLICY), "--diff", "--kubeconfig", str(poor)]) == 2
 
     assert "may not" in capsys.readouterr().err
+
+
+def test_governor_and_hub_may_do_what_they_must_and_no_more(plane: ControlPlane) -> None:
+    assert render(plane, "--apply") == 0
+    governor = user_of("jupyterhub", "gpu-commons-governor")
+    hub = user_of("jupyterhub", "hub")
+    space, kueue = "gpu-cell-atlas", "kueue.x-k8s.io"
+
+    for verb in ("get", "list", "watch", "create", "patch", "delete"):
+        assert plane.allowed(governor, verb, "workloads", space, kueue)
+        assert not plane.allowed(hub, verb, "workloads", space, kueue)
+    assert plane.allowed(governor, "patch", "workloads/status", space, kueue)
+    assert plane.allowed(governor, "list", "workloads", "", kueue)
+    for verb in ("create", "delete", "list"):
+        assert plane.allowed(hub, verb, "pods", space)
+        assert not plane.allowed(hub, verb, "pods", "default")
+        assert not plane.allowed(hub, verb, "secrets", space)
+        assert not plane.allowed(governor, verb, "secrets", "jupyterhub")
+    assert plane.allowed(hub, "create", "persistentvolumeclaims", space)
+    assert not plane.allowed(hub, "delete", "persistentvolumeclaims", space)
+    assert not plane.allowed(governor, "create", "pods", space)
+    assert not plane.allowed(governor, "patch", "clusterqueues", "", kueue)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ...i18n import _
 from ...policy.model import Policy
+from .admission import admission
 from .classes import classes
 from .configuration import kueue_configuration
 from .kinds import Manifest, rank
@@ -11,6 +12,7 @@ from .namespaces import fences, namespaces_of
 from .network import network
 from .queues import queues
 from .resources import uneven
+from .rights import rights
 from .site import Site
 
 __all__ = ["Manifest", "Site", "doubts", "kueue_configuration", "rendered"]
@@ -23,6 +25,8 @@ def rendered(policy: Policy, site: Site) -> tuple[Manifest, ...]:
         *classes(policy),
         *fences(policy, site),
         *network(policy, site),
+        *rights(policy, site),
+        *admission(policy, site),
         *queues(policy, site),
     )
     return tuple(sorted(made, key=rank))

@@ -36,8 +36,8 @@ class Site(BaseModel):
     """Addresses of name servers outside `kube-system`, such as a cache on each node. Default
     none."""
     submitters: tuple[str, ...] = ()
-    """Users and groups that may submit batch jobs through the projects' queues, as the API server
-    names them. Default nobody: whoever may set Kueue's labels can use a project's GPUs."""
+    """Who may submit batch jobs through the projects' queues: users as the API server names them,
+    groups as `group:NAME`. Default nobody: whoever may set Kueue's labels uses a project's GPUs."""
 
 
 def user_of(namespace: str, name: str) -> str:
