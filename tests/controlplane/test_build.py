@@ -76,7 +76,7 @@ def test_a_program_is_built_once_and_again_when_its_origin_changes(
     shop.build(["etcd"], said.append)
     shop.require(["etcd"])
     assert shop.path("etcd").read_text() == "program\n"
-    assert "Building etcd (etcd 3.6.16): about 1 min" in said[0]
+    assert "Building etcd (etcd 3.6.16): up to 1 min" in said[0]
 
     said.clear()
     shop.build(["etcd"], said.append)

@@ -86,12 +86,11 @@ class Node:
         # The API server refuses another address for a pod that has one.
         address = status.get("podIP") or next(self._addresses)
         try:
-            devices = self._devices.take(manifest)
+            pod = Pod(self._client, self._settings, manifest, address, self._devices)
         except NoDeviceError as error:
             await self._refuse(manifest, address, str(error))
-            return
-        self._pods[uid] = pod = Pod(self._client, self._settings, manifest, address, devices)
-        pod.on_over(lambda: self._devices.give_back(uid))
+        else:
+            self._pods[uid] = pod
 
     async def _refuse(self, manifest: Manifest, address: str, words: str) -> None:
         meta = manifest["metadata"]

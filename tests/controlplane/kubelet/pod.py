@@ -3,12 +3,13 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from . import environ, faults
 from .client import MERGE, STRATEGIC, Client, Manifest
 from .container import Container
+from .devices import Devices
 from .objects import annotation, event, pod_status, stamp
 from .settings import Settings
 
@@ -22,7 +23,12 @@ class Pod:
     Parameters
     ----------
     devices
-        Names of the devices that are its own, shown to it as NVIDIA's toolkit would.
+        The node's; what is the pod's own is shown to it as NVIDIA's toolkit would.
+
+    Raises
+    ------
+    NoDeviceError
+        If it asks for more than are free.
     """
 
     def __init__(
@@ -31,7 +37,7 @@ class Pod:
         settings: Settings,
         manifest: Manifest,
         address: str,
-        devices: list[str],
+        devices: Devices,
     ) -> None:
         meta = manifest["metadata"]
         self.uid: str = meta["uid"]
@@ -39,7 +45,8 @@ class Pod:
         self.home = Path(settings.folder) / meta["namespace"] / f"{meta['name']}.{self.uid[:8]}"
         self.home.mkdir(parents=True, exist_ok=True)
         self._client, self._settings, self._manifest = client, settings, manifest
-        self._address, self._devices, self._began = address, devices, stamp()
+        self._address, self._began = address, stamp()
+        self._devices, self._shown = devices, devices.take(manifest)
         self._path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
         spec = manifest["spec"]
         first = spec.get("initContainers") or []
@@ -51,10 +58,6 @@ class Pod:
         self.update(manifest)
 
     # --- what the node says to it ----------------------------------------------------------------
-
-    def on_over(self, call: Callable[[], None]) -> None:
-        """Call this when nothing of it runs any more."""
-        self._life.add_done_callback(lambda _: call())
 
     def update(self, manifest: Manifest) -> None:
         """Take note of a changed object: a fault, or that it is to go."""
@@ -107,15 +110,22 @@ class Pod:
     # --- its life --------------------------------------------------------------------------------
 
     async def _live(self) -> None:
-        for container in self._first:
-            if await container.live():
-                await self.tell("Failed", reason="InitContainerFailed")
-                return
-        codes = await asyncio.gather(*[one.live() for one in self._containers])
+        try:
+            failed = await self._work()
+        finally:
+            # Before anybody hears of its end: the next pod may come at once.
+            self._devices.give_back(self.uid)
         if self.fault == faults.EVICTED:
             await self.tell("Failed", reason=faults.EVICTED, message=PUT_OUT)
         else:
-            await self.tell("Failed" if any(codes) else "Succeeded")
+            await self.tell("Failed" if failed else "Succeeded")
+
+    async def _work(self) -> bool:
+        """Run all containers to their ends; return whether one failed."""
+        for container in self._first:
+            if await container.live():
+                return True
+        return any(await asyncio.gather(*[one.live() for one in self._containers]))
 
     async def _delete(self, grace_s: float) -> None:
         self.signal(signal.SIGTERM)
@@ -146,8 +156,8 @@ class Pod:
             "HOSTNAME": meta["name"],
             "LANG": "C.UTF-8",
         }
-        if self._devices:
-            given["NVIDIA_VISIBLE_DEVICES"] = ",".join(self._devices)
+        if self._shown:
+            given["NVIDIA_VISIBLE_DEVICES"] = ",".join(self._shown)
         own = await environ.variables(self._client, self._manifest, container, places)
         usual = self._settings.images.get(container["image"], ())
         return environ.command(container, usual, {**given, **own}), {**given, **own}

@@ -83,7 +83,7 @@ class Shop:
         module = PROGRAMS[program]
         say(
             f"Building {program} ({module.name} {module.version}): "
-            f"about {module.minutes} min on two cores the first time"
+            f"up to {module.minutes} min on two cores the first time"
         )
         started = time.monotonic()
         target = self.path(program)
