@@ -136,7 +136,12 @@ def unused(
     percent
         Share of the price in hundredths; a price of it is rounded to whole micro-units, once.
     """
-    shared = (
+    return charge(kept, share_of(spans, percent), until)
+
+
+def share_of(spans: Iterable[PriceSpan], percent: int) -> tuple[PriceSpan, ...]:
+    """Take a share of prices, in hundredths, each rounded to whole micro-units."""
+    return tuple(
         span._replace(price_micro_per_hour=(span.price_micro_per_hour * percent + 50) // 100)
         if span.price_micro_per_hour is not None
         else span

@@ -10,6 +10,7 @@ from ..i18n import _
 from ..lease import Device, OfferSheet, PoolName, Reason, ServerKey, ServerName, Standing
 from ..policy.catalogue import Person, choices, projects_of, resolve, teams_of
 from .announced import bounded, told
+from .budgets import money
 from .crossing import fitted
 from .decision import Admitted, Decision, Denied, Queued, Request, standing_of
 from .gates import access, caps, wish
@@ -178,8 +179,9 @@ def _answer(view: Scene, demand: Demand) -> Decision:
     refused = access(view, demand) or in_service(view, demand)
     if refused is not None:
         return refused
-    now = standings(view, demand)
-    waits = wish(view, demand, now)
+    now, modes = standings(view, demand), view.policy.modes
+    short = money(view, demand)
+    waits = wish(view, demand, now) or (short if modes.budget == "enforce" else None)
     if waits is not None:
         return waits
     rules = caps(view, demand) or shares(view, demand, now)
@@ -189,14 +191,51 @@ def _answer(view: Scene, demand: Demand) -> Decision:
     devices = place(view, demand)
     if devices is None:
         return no_room(view, demand, now)
+    if demand.alone is not None:
+        # What is kept empty beside it is known only now, and is paid for too.
+        short = money(view, demand, devices)
+    return _admit(view, demand, now, devices, (rules, short))
+
+
+def _admit(
+    view: Scene,
+    demand: Demand,
+    now: Standings,
+    devices: tuple[Device, ...],
+    said: tuple[Queued | Denied | None, Queued | Denied | None],
+) -> Decision:
+    """Give a request its devices; `said` is what quota and budgets have against it."""
+    rules, short = said
+    modes = view.policy.modes
+    if short is not None and modes.budget == "enforce":
+        return short
     standing = Standing.guaranteed if covers(view, demand) else Standing.borrowed
+    reason = _granted(demand, now, rules, standing, advised=modes.quota == "advise")
     admitted = Admitted(
         standing=standing,
         devices=devices,
-        reason=_granted(demand, now, rules, standing, advised=mode == "advise"),
+        reason=_unpaid(reason, short, advised=modes.budget == "advise"),
         would_have=None if rules is None else standing_of(rules),
+        budget_would_have=None if short is None else standing_of(short),
     )
     return fitted(view, demand, bounded(view, demand, admitted))
+
+
+def _unpaid(reason: Reason, short: Queued | Denied | None, *, advised: bool) -> Reason:
+    """Add to a granted request what budgets will say one day."""
+    if short is None:
+        return reason
+    message = reason.message
+    if advised:
+        message += " " + _("Once budgets are enforced, this would be refused: {why}").format(
+            why=short.reason.message
+        )
+    would = {
+        "budget_would_have": standing_of(short).value,
+        "budget_would_have_code": short.reason.code,
+        "budget": str(short.reason.figures["budget"]),
+    }
+    return reason.model_copy(update={"message": message, "figures": {**reason.figures, **would}})
 
 
 def _granted(

@@ -25,13 +25,15 @@ class Request(Value):
 class Admitted(Value):
     """It may start now, on these devices.
 
-    `would_have` is what the rules would have said where they only observe or advise.
+    `would_have` is what the rules would have said where they only observe or advise, and
+    `budget_would_have` what budgets would.
     """
 
     standing: Standing
     devices: tuple[Device, ...]
     reason: Reason
     would_have: Standing | None = None
+    budget_would_have: Standing | None = None
     ends_by: AwareDatetime | None = None
     """Latest end, where what is announced takes these devices: maintenance, a reservation."""
     ends_why: str = ""

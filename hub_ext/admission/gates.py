@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ..lease import OpenLease
+from . import budgets
 from .decision import Denied, Queued
 from .isolated import apart
 from .reasons import (
@@ -82,6 +83,7 @@ def kind_of(scene: Scene, demand: Demand) -> tuple[str, ...]:
         demand.task_type or "",
         "guaranteed" if demand.only_guaranteed else "",
         demand.alone or "",
+        *budgets.kind(scene, demand),
     )
 
 

@@ -91,4 +91,5 @@ def _demand(policy: Policy, what: tuple[str, str | None, str], at: datetime, tie
         at,
         tie,
         project=project,
+        profile=profile,
     )

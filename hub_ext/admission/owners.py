@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from .budgets import money
 from .gates import access, caps, kind_of
 from .placing import in_service
 from .quota import ROOT, reach
@@ -20,9 +21,9 @@ class Owner:
 def owners(scene: Scene) -> tuple[Owner, ...]:
     """Give the waiting requests of a pool that lie inside a guarantee.
 
-    One that a cap holds, or that no device in service serves, is none: else it would block all
-    lending for as long as its owner likes. Neither is one that lets a colleague go first who has
-    waited too long and would borrow: each would wait for the other for ever.
+    One that a cap or a budget holds, or that no device in service serves, is none: else it would
+    block all lending for as long as its owner likes. Neither is one that lets a colleague go first
+    who has waited too long and would borrow: each would wait for the other for ever.
     """
     known = scene.__dict__
     if "owners" not in known:
@@ -42,16 +43,26 @@ def _look(scene: Scene) -> tuple[Owner, ...]:
             continue
         kind = kind_of(scene, one)
         if kind not in gated:
-            gated[kind] = bool(access(scene, one) or in_service(scene, one) or caps(scene, one))
+            gated[kind] = _gated(scene, one)
         if gated[kind]:
             continue
-        node, covers = reach(scene.quotas, queue, one.units)
-        if covers and node != ROOT:
-            if calls(one) or one.team not in goes_first:
-                found.append(Owner(one, node))
-        elif is_overdue(scene, one):
+        if not covers:
             goes_first.add(one.team)
+        elif calls(one) or one.team not in goes_first:
+            found.append(Owner(one, node))
     return tuple(found)
+
+
+def _covered(scene: Scene, queue: str, units: int) -> tuple[str, bool]:
+    """Give the node whose quota a request reaches up to, and whether it lies inside a guarantee."""
+    node, covers = reach(scene.quotas, queue, units)
+    return node, covers and node != ROOT
+
+
+def _gated(scene: Scene, one: Demand) -> bool:
+    if access(scene, one) or in_service(scene, one) or caps(scene, one):
+        return True
+    return scene.policy.modes.budget == "enforce" and money(scene, one) is not None
 
 
 def owed(scene: Scene, demand: Demand) -> int:

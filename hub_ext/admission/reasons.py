@@ -183,6 +183,12 @@ def minutes_text(at: datetime, end: datetime) -> str:
 def _next(code: str) -> str:
     if code in _STOP_ONE:
         return _("Stop a server that is no longer needed, or ask again later.")
+    if code == "budget-short":
+        return _("Choose a shorter lifetime or a cheaper profile, or ask again later.")
+    if code.startswith("budget-"):
+        return _(
+            "Profiles without a GPU start as ever; ask a lead or an administrator if it is urgent."
+        )
     if code == "no-device-found":
         return _("Tell an administrator; profiles without a GPU start as ever.")
     return _("Ask again later, or choose a smaller profile.")

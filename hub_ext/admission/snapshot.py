@@ -27,6 +27,7 @@ from ..lease import (
     UserName,
     Value,
 )
+from ..lease.budgets import Budgeted
 from ..lease.reserving import Alone, Reserved
 from ..mig.alone import beside
 from ..mig.geometry import Cut, cuts, declared_devices, device_units, part_units, parts_of
@@ -67,13 +68,19 @@ class Snapshot(Value):
     """Times of reservations that have begun, or begin while a new lease may live."""
     recent: Annotated[Mapping[str, int], SkipValidation] = {}
     """GPU-seconds that each person had lately, faded; who is not here had none."""
+    budgets: Annotated[tuple[Budgeted, ...], SkipValidation] = ()
+    """What budgets stand at, in their present periods and those that a new lease may touch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+NONE_YET = "~"
+"""Stands for the id of a request that has no lease yet; comes after every id."""
+
+
+class Demand(NamedTuple):
     """What one request wants of a pool, whether it arrives now or waits already.
 
-    `tie` ends every comparison: the lease id, or `~` for what has none yet.
+    `tie` ends every comparison: the lease id, or `NONE_YET`. A tuple, because a long
+    queue is made of it at each decision.
     """
 
     key: ServerKey
@@ -90,6 +97,9 @@ class Demand:
     alone: Alone | None = None
     asked_at: datetime | None = None
     """When it was asked for, where it keeps an older place than that."""
+    profile: str = ""
+    lifetime_s: int | None = None
+    """How long it is to live, where that was chosen."""
 
     @property
     def waits_since(self) -> datetime:
@@ -124,6 +134,8 @@ def demand_of(request: Request, pool: PoolName) -> Demand:
         only_guaranteed=resolved.choice.only_guaranteed,
         alone=resolved.choice.alone,
         asked_at=request.asked_at,
+        profile=resolved.profile,
+        lifetime_s=int(resolved.lifetime.total_seconds()),
     )
 
 
@@ -138,11 +150,13 @@ def waiting_demand(lease: OpenLease, pool: PoolName) -> Demand:
         lease.priority,
         lease.requested_at,
         lease.id,
-        project=lease.project,
-        task_type=lease.task_type,
-        only_guaranteed=lease.only_guaranteed,
-        alone=lease.alone,
-        asked_at=lease.asked_at,
+        lease.project,
+        lease.task_type,
+        lease.choice.only_guaranteed,
+        lease.alone,
+        lease.asked_at,
+        lease.profile,
+        lease.choice.lifetime_s,
     )
 
 

@@ -13,6 +13,7 @@ from ..lease import Limit, LimitSheet, UserName
 from ..ledger.beside import reading
 from ..policy.catalogue import Person
 from ..policy.load import loads
+from ..service.budgeting import Budgets
 from ..service.limits import sheet
 from ..service.moving import Moves
 from .columns import print_table
@@ -56,8 +57,10 @@ def run(args: argparse.Namespace) -> int:
                 )
             )
         policy = Moves().over(tx, loads(newest[1]).policy, now)
+        budgets = Budgets().now(tx, policy, newest[0], now)
     person = Person(user=UserName(args.user), groups=groups)
-    _show(sheet(policy, person, leases, generation=newest[0], now=now), as_json=args.json)
+    found = sheet(policy, person, leases, budgets, generation=newest[0], now=now)
+    _show(found, as_json=args.json)
     return 0
 
 

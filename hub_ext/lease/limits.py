@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime
 
+from .budgets import BudgetRow
 from .words import ShortText, TeamName, UserName, Value
 
 Subject = Literal[
@@ -16,6 +17,7 @@ Subject = Literal[
     "reservations",
     "idle",
     "prices",
+    "budgets",
 ]
 
 
@@ -40,3 +42,5 @@ class LimitSheet(Value):
     teams: tuple[TeamName, ...]
     policy_generation: int
     limits: tuple[Limit, ...] = ()
+    budgets: tuple[BudgetRow, ...] = ()
+    """Figures of the budgets among them, in their present periods."""

@@ -3,19 +3,20 @@
 Amounts come from `metering`; nothing is calculated here.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Row, and_, func, insert, or_, select
+from sqlalchemy import Row, and_, func, insert, not_, or_, select
 
 from ..errors import LedgerError
 from ..lease import GOVERNOR, Actor, Event, LeaseId, Posting
 from ..units import instant_us
 from .records import Records
 from .schema import LARGEST, instant, posting
+from .tally import Line, Stretch, Sums, part_of
 
 CHARGE_POSTED = "charge.posted"
 """Kind of the event that carries the postings of one lease: `{"v": 1, "postings": […]}`."""
@@ -155,6 +156,32 @@ class Charges(Records):
             for row in rows
         )
 
+    def charged(self, stretch: Stretch) -> Sums:
+        """Sum up charges inside a stretch of time; read once, and counted on as they are posted.
+
+        What crosses its borders counts as far as it lies inside.
+        """
+        return self._known.tally.of(stretch, lambda: self._lines_of(stretch))
+
+    def _lines_of(self, stretch: Stretch) -> Iterator[Line]:
+        first, last = instant_us(stretch.start), instant_us(stretch.end)
+        priced = and_(
+            posting.c.currency == stretch.currency,
+            posting.c.amount_micro.is_not(None),
+            posting.c.end_at > first,
+            posting.c.start_at < last,
+        )
+        whole = and_(posting.c.start_at >= first, posting.c.end_at <= last)
+        holder = (posting.c.team, posting.c.project, posting.c.user_name)
+        sums = select(*holder, func.sum(posting.c.amount_micro)).where(priced, whole)
+        for team, project, user, amount in self._run(sums.group_by(*holder)):
+            # PostgreSQL sums whole numbers as decimals.
+            yield Line(team, project, user, int(amount))
+        for row in self._run(select(posting).where(priced, not_(whole))):
+            part = part_of(posting_of(row), stretch)
+            if part is not None:
+                yield part
+
     def charged_until(self, lease_id: LeaseId) -> datetime | None:
         """End of the newest posting of a lease; None before the first."""
         query = select(func.max(posting.c.end_at)).where(posting.c.lease_id == lease_id)
@@ -188,3 +215,4 @@ class Charges(Records):
         seq = self.append(record)
         rows = [row_of_posting(line, seq, number) for number, line in enumerate(lines)]
         self._run(insert(posting), rows)
+        self._known.tally.add(lines)

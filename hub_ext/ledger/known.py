@@ -8,6 +8,7 @@ from datetime import datetime
 
 from ..lease import LeaseId, OpenLease, ServerKey
 from ..lease.reserving import Reservation
+from .tally import Tally
 
 
 class Known:
@@ -19,6 +20,8 @@ class Known:
         """Number and chain of the newest event."""
         self.reservations: tuple[Reservation, ...] | None = None
         """All that are not over, in their order; None until they were read."""
+        self.tally = Tally()
+        """Sums of charges; they outlast a transaction that fails, since a refusal fails one."""
         self._leases: dict[LeaseId, OpenLease] = {}
         self._of_server: dict[tuple[str, str, str], LeaseId] = {}
         self._ordered: tuple[OpenLease, ...] | None = None
@@ -27,6 +30,7 @@ class Known:
         """Know nothing: what a transaction that failed has read or written did not happen."""
         self.complete, self.newest, self._ordered = False, None, None
         self.reservations = None
+        self.tally.drop()
         self._leases.clear()
         self._of_server.clear()
 

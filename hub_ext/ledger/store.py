@@ -128,6 +128,7 @@ class Ledger:
                     sealed = True
                 finally:
                     tx.end()
+            self._known.tally.keep()
         except SQLAlchemyError as error:
             self._known.clear()
             raise self._refusal(error, committing=sealed) from error
@@ -188,6 +189,8 @@ class Ledger:
             )
         if not self._known.is_at(row.head or 0):
             # Only what no fence would let through can have written meanwhile.
+            if self._known.newest is not None:
+                self._known.tally.clear()
             self._known.clear()
 
     def _refusal(self, error: SQLAlchemyError, *, committing: bool) -> LedgerError:

@@ -147,6 +147,21 @@ def longest_for(policy: Policy, team: str, profile: str, task: str | None = None
     return min(one for one in limits if one is not None)
 
 
+def lifetime_of(
+    policy: Policy, team: str, profile: str, chosen_s: int | None, task: str | None
+) -> timedelta:
+    """Life of a lease that has not begun: as it was chosen, else its profile's own; 0 without one.
+
+    What was chosen was within the limits when it was; they are judged again at the start.
+    """
+    if chosen_s is not None:
+        return timedelta(seconds=chosen_s)
+    if profile not in policy.profiles or team not in policy.teams:
+        return timedelta(0)
+    kind = task if task in policy.task_types else None
+    return min(policy.profiles[profile].lifetime.default, longest_for(policy, team, profile, kind))
+
+
 def choices(policy: Policy, person: Person) -> tuple[Choice, ...]:
     """List every profile and team that a person may choose, in the order of the form."""
     teams = teams_of(policy, person)

@@ -3,6 +3,7 @@
 Each subject has a module of its own; a subject that needs another one to be sound runs last.
 """
 
+from .checks_budgets import check_budget_prices, check_budgets
 from .checks_contract import check_contract
 from .checks_guarantees import check_guarantees
 from .checks_idle import check_idle
@@ -37,6 +38,7 @@ def check(policy: Policy) -> tuple[Problem, ...]:
         *check_images(policy),
         *check_profiles(policy),
         *check_prices(policy),
+        *check_budgets(policy),
         *check_idle(policy),
         *check_tasks(policy),
         *check_shares(policy),
@@ -52,5 +54,6 @@ def check(policy: Policy) -> tuple[Problem, ...]:
         *check_profile_limits(policy),
         *check_share_devices(policy),
         *check_contract(policy),
+        *check_budget_prices(policy),
         *check_reserving(policy),
     )

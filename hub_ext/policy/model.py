@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from .model_budgets import Budget, Term
 from .model_images import Contents, ImageRules
 from .model_needs import Needs
 from .model_pools import Node, Pool, PoolFor, Reservable
@@ -31,6 +32,7 @@ from .model_times import IdleRule, Mode, Modes, NoticeTimes
 from .words import FlavorKind, Name, Part, Version, Zone
 
 __all__ = [
+    "Budget",
     "Contents",
     "EnvironmentPin",
     "Flavor",
@@ -57,6 +59,7 @@ __all__ = [
     "ShareFlavor",
     "TaskType",
     "Team",
+    "Term",
     "cpu_millis",
     "flavor_kind",
     "flavor_name",
@@ -73,7 +76,7 @@ class Policy(Part):
     timezone: Zone = "UTC"
     """Time zone of price dates and of months, for example `Europe/Paris`."""
     modes: Modes = Modes()
-    """Whether quota and idleness are observed, advised or enforced."""
+    """Whether quota, idleness and budgets are observed, advised or enforced."""
     apply: Literal["auto", "accept"] = "auto"
     """What becomes of a changed file: `auto`, it comes into force as soon as it is found right;
     `accept`, it waits until an administrator confirms it on the admin page or with
@@ -95,6 +98,8 @@ class Policy(Part):
     """What waiting and recent use add to a task type's weight, and take off it."""
     prices: tuple[PriceEntry, ...] = ()
     """Dated prices. What has none is shown as "not priced"."""
+    budgets: dict[Name, Budget] = {}
+    """Money that teams, projects and people may spend, by name."""
     idle: dict[Name, IdleRule] = {}
     """Idle rules by name; at most one for each kind of flavor."""
     notice: NoticeTimes = NoticeTimes()

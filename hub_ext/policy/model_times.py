@@ -37,6 +37,8 @@ class Modes(Part):
     """Shares, limits and caps. A device that is not free is refused in every mode."""
     idle: Mode = "observe"
     """Idle rules: record, tell, or stop."""
+    budget: Mode = "observe"
+    """Budgets: record what they would refuse, tell it too, or refuse it."""
 
 
 class NoticeTimes(Part):

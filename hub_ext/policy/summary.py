@@ -1,18 +1,22 @@
 """What a policy says, on one screen, for whoever is about to apply it."""
 
 from ..i18n import _
-from ..units import Units, duration_text, gpus_text, quota_text
+from ..units import Units, duration_text, gpus_text, money_text, quota_text
 from .bounds import large_words, notes, owner_words
 from .capacity import capacities
 from .columns import Rows, table
-from .model import Policy, Team, flavor_name
+from .model import Policy, Team, Term, flavor_name
 
 
 def summary(policy: Policy) -> str:
     """Write modes, pools, teams and profiles as aligned columns."""
-    head = _("quota: {quota}   idle: {idle}   currency: {currency}   time zone: {zone}").format(
+    head = _(
+        "quota: {quota}   idle: {idle}   budget: {budget}   currency: {currency}   "
+        "time zone: {zone}"
+    ).format(
         quota=policy.modes.quota,
         idle=policy.modes.idle,
+        budget=policy.modes.budget,
         currency=policy.currency,
         zone=policy.timezone,
     )
@@ -23,6 +27,7 @@ def summary(policy: Policy) -> str:
         _projects(policy),
         _profiles(policy),
         _tasks(policy),
+        _budgets(policy),
     ]
     return "\n\n".join(block for block in blocks if block)
 
@@ -110,6 +115,26 @@ def _tasks(policy: Policy) -> str:
     ]
     head = (_("TASK TYPE"), _("WEIGHT"), _("OPEN TO"), _("FLAVORS"), _("LONGEST"), _("IDLE RULE"))
     return table(head, rows) if rows else ""
+
+
+def _budgets(policy: Policy) -> str:
+    rows = [
+        (
+            name,
+            f"{budget.team or budget.project}{' / ' + _('person') if budget.each else ''}",
+            money_text(budget.amount, policy.currency),
+            _("month") if isinstance(budget.period, str) else _days(budget.period),
+            _("yes") if budget.hard else _("no"),
+            ", ".join(f"{step.at}% {step.act}" for step in budget.steps) or "-",
+        )
+        for name, budget in policy.budgets.items()
+    ]
+    head = (_("BUDGET"), _("OF"), _("AMOUNT"), _("PERIOD"), _("HARD"), _("STEPS"))
+    return table(head, rows) if rows else ""
+
+
+def _days(term: Term) -> str:
+    return f"{term.from_} - {term.until}"
 
 
 def _profiles(policy: Policy) -> str:

@@ -16,12 +16,12 @@ from ..lease import (
     Reason,
     Standing,
 )
-from ..lease.reserving import REST
 from ..metering import charge
-from ..policy.catalogue import PriceSpan, price_spans
+from ..policy.catalogue import PriceSpan
 from .desk import Desk, Turn
 from .following import follow
-from .restcharges import own_part, rest_part, rest_spans
+from .kueueintents import ended
+from .restcharges import lease_spans, own_part, rest_part
 from .words import end_reason
 
 _DELIBERATE = frozenset({Cause.user, Cause.admin})
@@ -89,19 +89,8 @@ def stop_limit(desk: Desk) -> timedelta | None:
 
 
 def spans(desk: Desk, lease: OpenLease, start: datetime, end: datetime) -> tuple[PriceSpan, ...]:
-    """Prices of a lease over a stretch of time.
-
-    The dated prices of the policy in force; where that no longer has the pool, the price that
-    was agreed at the start, since a rule that is gone makes nothing free.
-    """
-    if end <= start:
-        return ()
-    policy = desk.book.known
-    if policy is not None and lease.pool in policy.pools and lease.flavor in REST.values():
-        return rest_spans(policy, lease, start, end)
-    if policy is not None and (lease.pool is None or lease.pool in policy.pools):
-        return price_spans(policy, lease.pool, lease.flavor, start, end)
-    return (PriceSpan(start, end, lease.price_micro_per_hour),)
+    """Prices of a lease over a stretch of time; see `restcharges.lease_spans`."""
+    return lease_spans(desk.book.known, lease, start, end)
 
 
 def _within(lease: OpenLease, end: datetime, now: datetime) -> datetime:

@@ -25,11 +25,13 @@ from ..lease import (
     ServerKey,
     Verdict,
 )
+from ..lease.budgets import Budgeted
 from ..lease.reserving import Reserved
 from ..ledger.samples import Samples
 from ..ledger.store import Ledger, Tx
 from ..policy.catalogue import Resolved
 from ..policy.model import Policy
+from .budgeting import Budgets
 from .config import Settings
 from .exemptions import Exemptions
 from .floor import Floor
@@ -90,6 +92,7 @@ class Desk:
     waits: Waits = field(default_factory=Waits)
     moves: Moves = field(default_factory=Moves)
     times: Times = field(default_factory=Times)
+    budgets: Budgets = field(default_factory=Budgets)
     draining: dict[LeaseId, Reserved] = field(default_factory=dict)
     """Borrowed leases that a reservation needs the end of, as the last look found them."""
     behind: dict[LeaseId, timedelta] = field(default_factory=dict)
@@ -191,6 +194,11 @@ class Turn:
         last = self.now + horizon(policy)
         return self.desk.times.between(every, self.tx.leases(), self.now, last)
 
+    def budgets(self, policy: Policy) -> tuple[Budgeted, ...]:
+        """What budgets stand at, in their present periods and those that a start can touch."""
+        generation = self.desk.book.state.generation
+        return self.desk.budgets.now(self.tx, policy, generation, self.now)
+
     @property
     def policy(self) -> Policy:
         """The policy in force, with the quota in it that leads have moved between projects.
@@ -222,4 +230,5 @@ class Turn:
             notes=(*drift, *self.desk.closed_words(policy, now=self.now)),
             maintenance=self.desk.outages.announced(self.now),
             reservations=self.reserved(policy),
+            budgets=self.budgets(policy),
         )

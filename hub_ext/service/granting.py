@@ -20,7 +20,7 @@ from ..lease import (
 )
 from ..policy.catalogue import Resolved
 from .desk import Turn
-from .unenforced import told
+from .unenforced import told, unpaid
 
 LABELS = "gpu-commons.dev/"
 """Prefix of the labels that a server's container carries."""
@@ -193,10 +193,12 @@ def _end(turn: Turn, lease: OpenLease, resolved: Resolved, admitted: Admitted) -
 
 
 def _reason(turn: Turn, admitted: Admitted) -> Reason:
-    if admitted.would_have is None:
-        return admitted.reason
-    figures = {**admitted.reason.figures, "would_have": admitted.would_have.value}
-    reason = admitted.reason.model_copy(update={"figures": figures})
-    # Advice has its own words already.
-    observed = turn.desk.book.policy.modes.quota == "observe"
-    return told(reason, admitted.would_have) if observed else reason
+    reason, modes = admitted.reason, turn.desk.book.policy.modes
+    if admitted.would_have is not None:
+        figures = {**reason.figures, "would_have": admitted.would_have.value}
+        reason = reason.model_copy(update={"figures": figures})
+        # Advice has its own words already.
+        reason = told(reason, admitted.would_have) if modes.quota == "observe" else reason
+    if admitted.budget_would_have is not None and modes.budget == "observe":
+        reason = unpaid(reason)
+    return reason

@@ -8,17 +8,24 @@ from datetime import datetime
 
 from ..i18n import _
 from ..lease import Limit, LimitSheet, OpenLease, TeamName
+from ..lease.budgets import Budgeted
 from ..policy.bounds import large_words, owner_words
 from ..policy.catalogue import Person, longest_for, may_choose, may_use, teams_of
 from ..policy.model import Policy, Quota
 from ..policy.tasks import tasks_open
 from ..units import duration_text
-from . import formats
+from . import budgetrows, formats
 from .limits_site import site_limits
 
 
 def sheet(
-    policy: Policy, person: Person, leases: Sequence[OpenLease], *, generation: int, now: datetime
+    policy: Policy,
+    person: Person,
+    leases: Sequence[OpenLease],
+    budgets: Sequence[Budgeted] = (),
+    *,
+    generation: int,
+    now: datetime,
 ) -> LimitSheet:
     """List what binds a person now, with what their teams hold.
 
@@ -31,6 +38,7 @@ def sheet(
     found = [
         *(one for team in teams for one in _of_team(policy, person, team, leases)),
         *site_limits(policy, person, teams, now),
+        *budgetrows.limits(budgets, policy, person.user, teams),
     ]
     return LimitSheet(
         user=person.user,
@@ -38,6 +46,7 @@ def sheet(
         teams=teams,
         policy_generation=generation,
         limits=tuple(found),
+        budgets=budgetrows.of_person(budgets, policy, person.user, teams),
     )
 
 

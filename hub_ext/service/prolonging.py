@@ -1,6 +1,7 @@
 """An administrator lets one lease live longer than its policy agreed at the start, with a reason.
 
-Rules about lifetimes do not bind an administrator; what is announced for its devices does.
+Rules about lifetimes do not bind an administrator; what is announced for its devices does, and
+so do budgets: money that is not there is given by the policy, where everybody sees it.
 """
 
 from datetime import datetime, timedelta
@@ -11,6 +12,7 @@ from ..i18n import _
 from ..lease import Actor, Cause, LeaseId, LeaseState, OpenLease, local_text
 from ..units import whole_seconds
 from .desk import Desk, Turn
+from .paying import pay_for
 from .refusals import beyond_announced, lease_over
 from .stops import withdrawn
 from .words import prolonged_reason
@@ -29,13 +31,15 @@ def prolong(
     Raises
     ------
     RefusedError
-        When it is ending, it ends later already, or something is announced for its devices.
+        When it is ending, it ends later already, something is announced for its devices, or a
+        budget does not pay for it.
     """
     with desk.turn(now, actor) as turn:
         lease = turn.found(lease_id)
         if lease.state not in _MAY:
             raise lease_over(lease)
         _check(turn, lease, until)
+        pay_for(turn, lease, until)
         body: dict[str, object] = {
             "v": 1,
             "reason": reason,

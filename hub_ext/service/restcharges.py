@@ -46,6 +46,23 @@ def rest_part(lease: OpenLease) -> OpenLease | None:
     return lease.model_copy(update=changes)
 
 
+def lease_spans(
+    policy: Policy | None, lease: OpenLease, start: datetime, end: datetime
+) -> tuple[PriceSpan, ...]:
+    """Prices of a lease, or of what is kept empty beside one, over a stretch of time.
+
+    The dated prices of the policy in force; where that no longer has the pool, the price that
+    was agreed at the start, since a rule that is gone makes nothing free.
+    """
+    if end <= start:
+        return ()
+    if policy is not None and lease.pool in policy.pools and lease.flavor in REST.values():
+        return rest_spans(policy, lease, start, end)
+    if policy is not None and (lease.pool is None or lease.pool in policy.pools):
+        return price_spans(policy, lease.pool, lease.flavor, start, end)
+    return (PriceSpan(start, end, lease.price_micro_per_hour),)
+
+
 def rest_spans(
     policy: Policy, lease: OpenLease, start: datetime, end: datetime
 ) -> tuple[PriceSpan, ...]:

@@ -59,10 +59,12 @@ class ShareCore:
     def limits(self, person: Person, *, now: datetime) -> LimitSheet:
         """List every rule that binds a person; see `limits.sheet`."""
         with self._desk.turn(now) as turn:
+            policy = turn.policy
             return limits.sheet(
-                turn.policy,
+                policy,
                 person,
                 turn.tx.leases(),
+                turn.budgets(policy),
                 generation=self._desk.book.state.generation,
                 now=now,
             )

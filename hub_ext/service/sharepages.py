@@ -34,6 +34,7 @@ def subjects() -> dict[str, str]:
         "reservations": _("Reservations"),
         "idle": _("Idleness"),
         "prices": _("Prices"),
+        "budgets": _("Budgets"),
     }
 
 

@@ -24,6 +24,7 @@ from ..policy.model import FlavorKind
 from ..units import whole_seconds
 from .closing import End, close
 from .desk import Desk, Turn
+from .paying import pay_for
 from .refusals import beyond_announced, beyond_longest, lease_over, nothing_to_keep
 
 STOP = "stop"
@@ -116,7 +117,8 @@ def extend(
     Raises
     ------
     RefusedError
-        When it is ending, or when it would live longer; the figures say how much is possible.
+        When it is ending, when it would live longer, or when a budget does not pay for that; the
+        figures say how much is possible.
     """
     with desk.turn(now, actor) as turn:
         lease = turn.found(lease_id)
@@ -125,7 +127,9 @@ def extend(
         most_s, why = most_extension(turn, lease)
         if lease.ends_at is None or seconds > most_s:
             raise beyond_announced(lease, most_s, why) if why else beyond_longest(lease, most_s)
-        longer = lease.model_copy(update={"ends_at": lease.ends_at + timedelta(seconds=seconds)})
+        end = lease.ends_at + timedelta(seconds=seconds)
+        pay_for(turn, lease, end)
+        longer = lease.model_copy(update={"ends_at": end})
         if lease.notice is not None and lease.notice.cause is Cause.expired:
             longer = withdrawn(turn, longer, None)
         return turn.record(longer)

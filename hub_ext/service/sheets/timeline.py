@@ -10,6 +10,7 @@ from .. import formats
 from ..words import ADVICE, cause_words
 
 _OF_SERVERS = {
+    "budget.unenforced": _("If budgets were enforced: {words}"),
     "verdict.unenforced": _("If idleness were enforced, a stop would be announced now."),
     "call.unenforced": _("If quota were enforced, it would be called in now: {words}"),
     "server.adopted": _("Found running without a lease, and adopted."),

@@ -1,0 +1,127 @@
+"""Budgets as people are shown them: a row with figures, and a sentence with the rule.
+
+It reads and puts into words. Nobody sees what a colleague has spent, only what is left for all.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ..admission.budget_words import end_words, holder_words
+from ..budget import left, percent, reached
+from ..i18n import _
+from ..lease import Limit, TeamName, UserName
+from ..lease.budgets import BudgetAct, Budgeted, BudgetRow
+from ..policy.model import Policy
+from ..units import money_text
+
+
+def present(budgets: Sequence[Budgeted], policy: Policy) -> Iterator[Budgeted]:
+    """Give each budget's first period: the one that is now, as budgets are listed for now."""
+    seen: set[str] = set()
+    for one in budgets:
+        if one.name in policy.budgets and one.name not in seen:
+            seen.add(one.name)
+            yield one
+
+
+def row(budget: Budgeted, user: str, policy: Policy) -> BudgetRow:
+    """Show one budget; `user` is whose of one that is for each person."""
+    used = budget.of(user)
+    stands = reached(budget, used)
+    spent = percent(budget, used)
+    return BudgetRow(
+        budget=budget.name,
+        team=budget.team,
+        project=budget.project,
+        user=UserName(user) if budget.each else None,
+        currency=budget.currency,
+        amount_micro=budget.amount_micro,
+        spent_micro=used.spent_micro,
+        committed_micro=used.committed_micro,
+        left_micro=left(budget, used),
+        percent=spent,
+        hard=budget.hard,
+        act=None if stands is None else stands.act,
+        next_step=next((one for one in budget.steps if one.at_percent > spent), None),
+        start=budget.start,
+        end=budget.end,
+        in_force=policy.modes.budget,
+    )
+
+
+def of_person(
+    budgets: Sequence[Budgeted], policy: Policy, user: str, teams: Sequence[str]
+) -> tuple[BudgetRow, ...]:
+    """Rows of the budgets that bind a person in their teams and those teams' projects."""
+    return tuple(
+        row(one, user, policy) for one in present(budgets, policy) if team_of(policy, one) in teams
+    )
+
+
+def of_team(budgets: Sequence[Budgeted], policy: Policy, team: str) -> tuple[BudgetRow, ...]:
+    """Rows for a team's leads: its own, its projects', and of each person who has used some."""
+    return tuple(
+        row(one, user, policy)
+        for one in present(budgets, policy)
+        if team_of(policy, one) == team
+        for user in one.holders
+    )
+
+
+def team_of(policy: Policy, budget: Budgeted) -> str:
+    """The team whose people a budget binds."""
+    if budget.team is not None:
+        return budget.team
+    project = policy.projects.get(budget.project or "")
+    return "" if project is None else project.team
+
+
+def limits(
+    budgets: Sequence[Budgeted], policy: Policy, user: str, teams: Sequence[str]
+) -> Iterator[Limit]:
+    """List the budgets that bind a person, a sentence each."""
+    for one in present(budgets, policy):
+        team = team_of(policy, one)
+        if team in teams:
+            yield Limit(
+                subject="budgets",
+                team=TeamName(team),
+                words=sentence(policy, one, user),
+                origin=f"budgets.{one.name}",
+                in_force=policy.modes.budget,
+            )
+
+
+def sentence(policy: Policy, budget: Budgeted, user: str) -> str:
+    """Say what a budget has left, and what follows as it is spent."""
+    found, money = row(budget, user, policy), budget.currency
+    head = _(
+        "Budget {name} of {holder}: {amount}, of which {spent} is spent ({percent} %), what runs "
+        "may cost {committed} more until its end, and {left} is left."
+    ).format(
+        name=budget.name,
+        holder=holder_words(budget, user),
+        amount=money_text(found.amount_micro, money),
+        spent=money_text(found.spent_micro, money),
+        percent=found.percent,
+        committed=money_text(found.committed_micro, money),
+        left=money_text(found.left_micro, money),
+    )
+    return " ".join([head, *_rules(budget), end_words(policy, budget)])
+
+
+def _rules(budget: Budgeted) -> Iterator[str]:
+    if budget.hard:
+        yield _("It is hard: what a server may cost is taken from it at the start.")
+    for step in budget.steps:
+        yield _("From {percent} % on, {act}.").format(
+            percent=step.at_percent, act=act_words(step.act)
+        )
+
+
+def act_words(act: BudgetAct) -> str:
+    """Say what a step does, within a sentence."""
+    match act:
+        case "guaranteed_only":
+            return _("nothing new starts that would borrow")
+        case "no_new":
+            return _("nothing new with a GPU starts, and nothing is extended")
