@@ -6,6 +6,7 @@ Everything is new at each start, in a folder of its own, and ends with the tests
 import itertools
 import json
 import os
+import shutil
 import ssl
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
@@ -77,6 +78,8 @@ class ControlPlane:
             yield plane
         finally:
             processes.close()
+            # The logs tell what happened; the store is large, and of no use to anybody.
+            shutil.rmtree(folder / "etcd", ignore_errors=True)
 
     def _start_store(self) -> str:
         clients, peers = (f"http://127.0.0.1:{free_port()}" for _ in range(2))

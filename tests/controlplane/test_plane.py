@@ -133,6 +133,17 @@ def test_a_program_that_ends_is_told_with_its_last_words(tmp_path: Path) -> None
         processes.close()
 
 
+def test_at_the_end_no_process_is_left_and_the_logs_are(tmp_path: Path) -> None:
+    required("etcd", "kube-apiserver")
+    with ControlPlane.running(tmp_path / "plane") as plane:
+        started = plane.processes.all()
+        assert {one.name() for one in started} == {"etcd", "kube-apiserver"}
+    assert [one for one in started if one.is_running()] == []
+    assert plane.processes.all() == []
+    assert "ready to serve client requests" in plane.processes.log("etcd").read_text()
+    assert not (tmp_path / "plane" / "etcd").exists()
+
+
 STARTS_AND_WAITS = """
     import sys, time
     from pathlib import Path
