@@ -15,6 +15,7 @@ from .i18n import _
 
 COMMANDS: dict[str, str] = {
     "init": _("write a first policy from what is there"),
+    "adopt": _("write a first policy from the queues of a Kueue"),
     "doctor": _("say what is wrong with this hub and how to mend it"),
     "check": _("check a policy file and say what to mend"),
     "env": _("print the digest that pins a Python environment"),

@@ -3,13 +3,12 @@
 The text passes `gpu-commons check` whatever was found: what would not is left out and told.
 """
 
-import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...i18n import _
 from ...mig.geometry import geometry, place
+from ..drafting import check, free, key, printable, text
 from .found import Cards, Wish, slug
 
 MOST_GPUS = 64
@@ -17,9 +16,6 @@ MOST_GPUS = 64
 
 SIMULATED = Cards("l40s", ((), ()), known=True)
 """What is declared where there is nothing to read."""
-
-_PLAIN_KEY = re.compile(r"[a-z][a-z0-9-]*")
-_YAML_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 
 
 @dataclass(frozen=True)
@@ -98,7 +94,7 @@ idle:
 def _pools(cards: Sequence[Cards]) -> tuple[_Pool, ...]:
     pools: list[_Pool] = []
     for one in cards:
-        name = _free(slug(one.model, "gpus"), {pool.name for pool in pools})
+        name = free(slug(one.model, "gpus"), {pool.name for pool in pools})
         cuts = tuple(cut if _legal(one.model, cut) else () for cut in one.cuts[:MOST_GPUS])
         pools.append(_Pool(name, one, cuts))
     return tuple(pools)
@@ -115,17 +111,17 @@ def _pool_lines(pools: Sequence[_Pool], found: Sources) -> Iterator[str]:
     yield "pools:"
     for pool in pools:
         if not found.cards:
-            yield _check(found.cards_words)
-        yield f"  {_key(pool.name)}:"
-        yield f"    model: {_text(pool.cards.model)}"
+            yield check(found.cards_words)
+        yield f"  {key(pool.name)}:"
+        yield f"    model: {text(pool.cards.model)}"
         if not pool.cards.known:
-            yield _check(_("the model is not in the MIG table; its name is the driver's own"), 4)
+            yield check(_("the model is not in the MIG table; its name is the driver's own"), 4)
         yield "    nodes:"
         yield "      - name: localhost"
-        yield _check(_("name each machine as its agent reports it, and add the others"), 8)
+        yield check(_("name each machine as its agent reports it, and add the others"), 8)
         yield f"        gpus: {len(pool.cuts)}"
         if len(pool.cards.cuts) > MOST_GPUS:
-            yield _check(
+            yield check(
                 _("{n} were found; one node has 64 at most").format(n=len(pool.cards.cuts)), 8
             )
         yield from _cut_lines(pool)
@@ -135,19 +131,19 @@ def _cut_lines(pool: _Pool) -> Iterator[str]:
     for index, (cut, taken) in enumerate(zip(pool.cards.cuts, pool.cuts, strict=False)):
         if cut and not taken:
             words = _("GPU {n} is cut into {cut}, which no table knows; declared as whole")
-            yield _check(words.format(n=index, cut=", ".join(cut)), 8)
+            yield check(words.format(n=index, cut=", ".join(cut)), 8)
     if any(pool.cuts):
         yield "        geometry:"
         for cut in pool.cuts:
-            yield f"          - {'[' + ', '.join(map(_text, cut)) + ']' if cut else 'whole'}"
+            yield f"          - {'[' + ', '.join(map(text, cut)) + ']' if cut else 'whole'}"
 
 
 def _team_lines(pools: Sequence[_Pool], found: Sources) -> Iterator[str]:
     names: list[str] = []
-    readable = tuple(group for group in found.groups if group and _printable(group) == group)
+    readable = tuple(group for group in found.groups if group and printable(group) == group)
     groups = readable or ("users",)
     yield ""
-    yield _check(
+    yield check(
         _(
             "who is guaranteed how much is for people to agree on; here each group of the hub is a "
             "team with the same share of whole GPUs, and borrows what others leave"
@@ -155,29 +151,29 @@ def _team_lines(pools: Sequence[_Pool], found: Sources) -> Iterator[str]:
         0,
     )
     if not found.groups:
-        yield _check(found.groups_words, 0)
+        yield check(found.groups_words, 0)
     for group in found.groups:
         if group not in readable:
             words = _("the group {group} was left out: its name cannot be written in a file")
-            yield _check(words.format(group=repr(group)), 0)
+            yield check(words.format(group=repr(group)), 0)
     yield "teams:"
     for group in groups:
-        name = _free(slug(group, "team"), set(names))
+        name = free(slug(group, "team"), set(names))
         names.append(name)
-        yield f"  {_key(name)}:"
-        yield f"    groups: [{_text(group)}]"
+        yield f"  {key(name)}:"
+        yield f"    groups: [{text(group)}]"
         yield "    leads: [] # CHECK: users who see the team's spend."
         yield "    over_quota: borrow"
         yield "    quota:"
         for pool in pools:
             share = pool.whole // len(groups) if pool.whole == len(pool.cuts) else 0
-            yield f'      {_key(pool.name)}: {{ nominal: "{share}" }}'
+            yield f'      {key(pool.name)}: {{ nominal: "{share}" }}'
 
 
 def _profile_lines(pools: Sequence[_Pool], found: Sources) -> Iterator[str]:
     yield ""
     for words in found.wishes_words:
-        yield _check(words, 0)
+        yield check(words, 0)
     yield "profiles:"
     names: set[str] = set()
     wishes = found.wishes or tuple(_own_wishes(pools))
@@ -186,13 +182,13 @@ def _profile_lines(pools: Sequence[_Pool], found: Sources) -> Iterator[str]:
         if pool is None and (wish.gpus or wish.mig):
             wanted = wish.mig or _("{n} whole GPUs on one machine").format(n=wish.gpus)
             words = _("{title} was left out: no pool has {wanted}")
-            yield _check(words.format(title=wish.title, wanted=wanted))
+            yield check(words.format(title=wish.title, wanted=wanted))
             continue
-        name = _free(wish.name, names)
+        name = free(wish.name, names)
         names.add(name)
         yield from _profile(name, wish, pool)
     if not any(not wish.gpus and wish.mig is None for wish in wishes):
-        yield from _profile(_free("cpu-only", names), _PLAIN, None)
+        yield from _profile(free("cpu-only", names), _PLAIN, None)
 
 
 _PLAIN = Wish(
@@ -228,48 +224,20 @@ def _pool_for(wish: Wish, pools: Sequence[_Pool]) -> _Pool | None:
 
 def _profile(name: str, wish: Wish, pool: _Pool | None) -> Iterator[str]:
     for words in wish.lines:
-        yield _check(words)
-    yield f"  {_key(name)}:"
-    yield f"    title: {_text(wish.title)}"
+        yield check(words)
+    yield f"  {key(name)}:"
+    yield f"    title: {text(wish.title)}"
     if wish.description:
-        yield f"    description: {_text(wish.description)}"
+        yield f"    description: {text(wish.description)}"
     if pool is not None:
-        yield f"    pool: {_key(pool.name)}"
+        yield f"    pool: {key(pool.name)}"
         mig, gpus = wish.mig, wish.gpus
-        yield f"    flavor: {{ mig: {_text(mig)} }}" if mig else f"    flavor: {{ gpus: {gpus} }}"
+        yield f"    flavor: {{ mig: {text(mig)} }}" if mig else f"    flavor: {{ gpus: {gpus} }}"
     else:
         yield "    flavor: none"
-    guessed = _check(_("a guess"), 1)
+    guessed = check(_("a guess"), 1)
     yield f'    cpu: "{wish.cpu or 2}"' + ("" if wish.cpu else guessed)
     memory = f"{wish.memory_mib}MiB" if wish.memory_mib else "8GiB"
     yield f"    memory: {memory}" + ("" if wish.memory_mib else guessed)
     words = _("how long a server lives unless its owner extends it, and at most")
-    yield "    lifetime: { default: 8h, longest: 1d }" + _check(words, 1)
-
-
-def _check(words: str, indent: int = 2) -> str:
-    return f"{' ' * indent}# CHECK: {_printable(words)}."
-
-
-def _text(text: str) -> str:
-    """Quote a text so that YAML reads exactly it."""
-    return json.dumps(_printable(text), ensure_ascii=False)
-
-
-def _key(name: str) -> str:
-    """Write a name as it is where YAML reads text in it, else in quotes: `0` and `no` are none."""
-    plain = _PLAIN_KEY.fullmatch(name) and name not in _YAML_WORDS
-    return name if plain else _text(name)
-
-
-def _printable(text: str) -> str:
-    return " ".join("".join(one if one.isprintable() else " " for one in text).split())
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """Make a name that is not taken by counting up."""
-    candidate, number = name, 1
-    while candidate in taken:
-        number += 1
-        candidate = f"{name[:56]}-{number}"
-    return candidate
+    yield "    lifetime: { default: 8h, longest: 1d }" + check(words, 1)
