@@ -46,17 +46,13 @@ def _look(scene: Scene) -> tuple[Owner, ...]:
             gated[kind] = _gated(scene, one)
         if gated[kind]:
             continue
-        if not covers:
+        node, covers = reach(scene.quotas, queue, one.units)
+        if covers and node != ROOT:
+            if calls(one) or one.team not in goes_first:
+                found.append(Owner(one, node))
+        elif is_overdue(scene, one):
             goes_first.add(one.team)
-        elif calls(one) or one.team not in goes_first:
-            found.append(Owner(one, node))
     return tuple(found)
-
-
-def _covered(scene: Scene, queue: str, units: int) -> tuple[str, bool]:
-    """Give the node whose quota a request reaches up to, and whether it lies inside a guarantee."""
-    node, covers = reach(scene.quotas, queue, units)
-    return node, covers and node != ROOT
 
 
 def _gated(scene: Scene, one: Demand) -> bool:

@@ -72,15 +72,11 @@ class Snapshot(Value):
     """What budgets stand at, in their present periods and those that a new lease may touch."""
 
 
-NONE_YET = "~"
-"""Stands for the id of a request that has no lease yet; comes after every id."""
-
-
-class Demand(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Demand:
     """What one request wants of a pool, whether it arrives now or waits already.
 
-    `tie` ends every comparison: the lease id, or `NONE_YET`. A tuple, because a long
-    queue is made of it at each decision.
+    `tie` ends every comparison: the lease id, or `~` for what has none yet.
     """
 
     key: ServerKey
@@ -150,13 +146,13 @@ def waiting_demand(lease: OpenLease, pool: PoolName) -> Demand:
         lease.priority,
         lease.requested_at,
         lease.id,
-        lease.project,
-        lease.task_type,
-        lease.choice.only_guaranteed,
-        lease.alone,
-        lease.asked_at,
-        lease.profile,
-        lease.choice.lifetime_s,
+        project=lease.project,
+        task_type=lease.task_type,
+        only_guaranteed=lease.only_guaranteed,
+        alone=lease.alone,
+        asked_at=lease.asked_at,
+        profile=lease.profile,
+        lifetime_s=lease.choice.lifetime_s,
     )
 
 

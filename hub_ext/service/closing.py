@@ -20,7 +20,6 @@ from ..metering import charge
 from ..policy.catalogue import PriceSpan
 from .desk import Desk, Turn
 from .following import follow
-from .kueueintents import ended
 from .restcharges import lease_spans, own_part, rest_part
 from .words import end_reason
 
