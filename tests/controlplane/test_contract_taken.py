@@ -8,9 +8,15 @@ import pytest
 from hub_ext.admission.priority import NONE, Ranking, started, weigh
 from hub_ext.kube.engine import PREEMPTED, Phase
 from tests.controlplane.plane import ControlPlane
-from tests.support.kube_scene import CALLED_IN, RUNNING, WAITING, Scene
+from tests.support.kube_scene import CALLED_IN, RUNNING, WAITING, Scene, Scenes
 
 pytestmark = pytest.mark.kube
+
+
+@pytest.fixture
+def scenes(control_plane: ControlPlane) -> Scenes:
+    """Scenes on the real Kueue; the same stories are told of the small one elsewhere."""
+    return lambda name: Scene.of(control_plane, name)
 
 
 def lent(scene: Scene, guaranteed: int, borrowed: int) -> None:
@@ -31,14 +37,14 @@ def taken_one(scene: Scene) -> None:
 
 @pytest.mark.smoke
 def test_k1_a_guaranteed_lease_is_taken_unless_all_that_runs_stands_above_what_waits(
-    control_plane: ControlPlane,
+    scenes: Scenes,
 ) -> None:
-    with Scene.of(control_plane, "k1") as scene:
+    with scenes("k1") as scene:
         lent(scene, guaranteed=1100, borrowed=2100)
         scene.asks("owner", "b", 1600)
         taken_one(scene)
         assert scene.evicted() <= {f"guaranteed-{n}" for n in range(4)}
-    with Scene.of(control_plane, "k1") as scene:
+    with scenes("k1") as scene:
         lent(scene, guaranteed=RUNNING + 100, borrowed=RUNNING + 100)
         scene.asks("owner", "b", WAITING + 998)
         scene.quiet()
@@ -56,9 +62,9 @@ def test_k1_a_guaranteed_lease_is_taken_unless_all_that_runs_stands_above_what_w
 
 @pytest.mark.smoke
 def test_k3_a_withdrawn_notice_is_taken_back_and_the_lease_goes_on(
-    control_plane: ControlPlane,
+    scenes: Scenes,
 ) -> None:
-    with Scene.of(control_plane, "k3") as scene:
+    with scenes("k3") as scene:
         lent(scene, guaranteed=RUNNING, borrowed=RUNNING)
         scene.renumbers("borrowed-1", CALLED_IN)
         scene.asks("owner", "b", WAITING)
@@ -80,9 +86,9 @@ def test_k3_a_withdrawn_notice_is_taken_back_and_the_lease_goes_on(
 
 
 def test_k5_a_teammate_who_would_borrow_takes_a_teammates_lease_unless_that_is_off(
-    control_plane: ControlPlane,
+    scenes: Scenes,
 ) -> None:
-    with Scene.of(control_plane, "k5") as scene:
+    with scenes("k5") as scene:
         scene.cohort("site")
         scene.queue("a", 2, within="LowerPriority")
         scene.queue("b", 2)
@@ -90,7 +96,7 @@ def test_k5_a_teammate_who_would_borrow_takes_a_teammates_lease_unless_that_is_o
             scene.runs(f"mate-{n}", "a", 500)
         scene.asks("high", "a", WAITING + 900)
         taken_one(scene)
-    with Scene.of(control_plane, "k5") as scene:
+    with scenes("k5") as scene:
         scene.cohort("site")
         scene.queue("a", 2)
         scene.queue("b", 2)
@@ -103,10 +109,10 @@ def test_k5_a_teammate_who_would_borrow_takes_a_teammates_lease_unless_that_is_o
 
 
 def test_k6_a_lowered_quota_costs_a_guaranteed_lease_unless_it_stands_above(
-    control_plane: ControlPlane,
+    scenes: Scenes,
 ) -> None:
     for number, taken in ((1100, True), (RUNNING + 100, False)):
-        with Scene.of(control_plane, "k6") as scene:
+        with scenes("k6") as scene:
             scene.cohort("site")
             scene.queue("a", 4)
             scene.queue("b", 2)
@@ -126,12 +132,12 @@ def test_k6_a_lowered_quota_costs_a_guaranteed_lease_unless_it_stands_above(
 
 
 def test_k11_a_weight_below_0_falls_among_what_is_called_in_so_weights_are_clamped(
-    control_plane: ControlPlane,
+    scenes: Scenes,
 ) -> None:
     rules = Ranking(per_hour=0, most_ageing=0, per_gpu_hour=30, most_recent=30)
     weight = weigh(rules, task=0, waited=NONE, recent_s=36_000)
     assert weight.number == WAITING
-    with Scene.of(control_plane, "k11") as scene:
+    with scenes("k11") as scene:
         scene.cohort("site")
         scene.queue("a", 1)
         scene.queue("b", 1)
@@ -148,9 +154,9 @@ def test_k11_a_weight_below_0_falls_among_what_is_called_in_so_weights_are_clamp
 
 @pytest.mark.smoke
 def test_k14_a_project_without_quota_of_its_own_reclaims_inside_its_teams(
-    control_plane: ControlPlane,
+    scenes: Scenes,
 ) -> None:
-    with Scene.of(control_plane, "k14") as scene:
+    with scenes("k14") as scene:
         scene.cohort("site")
         scene.cohort("owners", 2, parent="site")
         scene.cohort("others", 2, parent="site")
@@ -172,9 +178,9 @@ def test_k14_a_project_without_quota_of_its_own_reclaims_inside_its_teams(
 
 @pytest.mark.smoke
 def test_w_a_called_in_lease_wakes_no_owner_but_the_owners_own_number_does(
-    control_plane: ControlPlane,
+    scenes: Scenes,
 ) -> None:
-    with Scene.of(control_plane, "w") as scene:
+    with scenes("w") as scene:
         lent(scene, guaranteed=RUNNING, borrowed=RUNNING)
         scene.asks("owner", "b", WAITING)
         scene.quiet()

@@ -12,16 +12,22 @@ from hub_ext.kube.names import FLAVOR_LABEL
 from tests.controlplane import queues
 from tests.controlplane.nodes import fake_node
 from tests.controlplane.plane import ControlPlane
-from tests.support.kube_scene import RUNNING, WAITING, Scene
+from tests.support.kube_scene import RUNNING, WAITING, Scene, Scenes
 
 pytestmark = pytest.mark.kube
 
 
+@pytest.fixture
+def scenes(control_plane: ControlPlane) -> Scenes:
+    """Scenes on the real Kueue; the same stories are told of the small one elsewhere."""
+    return lambda name: Scene.of(control_plane, name)
+
+
 @pytest.mark.smoke
 def test_k2_newcomers_borrow_past_a_waiting_owner_unless_they_are_kept_out(
-    control_plane: ControlPlane,
+    scenes: Scenes,
 ) -> None:
-    with Scene.of(control_plane, "k2") as scene:
+    with scenes("k2") as scene:
         scene.cohort("site")
         scene.queue("b", 4)
         scene.queue("a", 0)
@@ -52,9 +58,9 @@ def test_k2_newcomers_borrow_past_a_waiting_owner_unless_they_are_kept_out(
 
 
 def test_k4_deactivation_frees_quota_at_once_so_the_client_refuses_it(
-    control_plane: ControlPlane,
+    scenes: Scenes,
 ) -> None:
-    with Scene.of(control_plane, "k4") as scene:
+    with scenes("k4") as scene:
         scene.cohort("site")
         scene.queue("a", 2)
         scene.runs("first", "a", RUNNING)
@@ -74,9 +80,9 @@ def test_k4_deactivation_frees_quota_at_once_so_the_client_refuses_it(
 
 
 def test_k10_a_drained_queue_evicts_and_keeps_quota_until_we_delete(
-    control_plane: ControlPlane,
+    scenes: Scenes,
 ) -> None:
-    with Scene.of(control_plane, "k10") as scene:
+    with scenes("k10") as scene:
         scene.cohort("site")
         scene.queue("a", 2)
         scene.queue("b", 0)
@@ -111,8 +117,8 @@ def ready_node(scene: Scene) -> Iterator[None]:
         scene.plane.api.delete(path)
 
 
-def test_k12_a_flavor_with_a_topology_never_takes_a_lease(control_plane: ControlPlane) -> None:
-    with Scene.of(control_plane, "k12") as scene:
+def test_k12_a_flavor_with_a_topology_never_takes_a_lease(scenes: Scenes) -> None:
+    with scenes("k12") as scene:
         topology = {
             "apiVersion": queues.VERSION,
             "kind": "Topology",
@@ -133,8 +139,8 @@ def test_k12_a_flavor_with_a_topology_never_takes_a_lease(control_plane: Control
             scene.ends(f"a ready node is there, and it waits for ever: {waits.message}")
 
 
-def test_k13_the_selector_of_a_lease_names_its_pool(control_plane: ControlPlane) -> None:
-    with Scene.of(control_plane, "k13") as scene:
+def test_k13_the_selector_of_a_lease_names_its_pool(scenes: Scenes) -> None:
+    with scenes("k13") as scene:
         scene.pool("other")
         scene.cohort("site")
         scene.queue("a", 1)
@@ -151,8 +157,8 @@ def test_k13_the_selector_of_a_lease_names_its_pool(control_plane: ControlPlane)
         scene.ends("each got the flavor of its selector, and none spills to the other pool")
 
 
-def test_k15_what_steps_out_while_it_waits_keeps_its_place(control_plane: ControlPlane) -> None:
-    with Scene.of(control_plane, "k15") as scene:
+def test_k15_what_steps_out_while_it_waits_keeps_its_place(scenes: Scenes) -> None:
+    with scenes("k15") as scene:
         scene.cohort("site")
         scene.queue("a", 1)
         scene.runs("holds", "a", RUNNING)

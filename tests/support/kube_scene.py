@@ -6,11 +6,12 @@ Every scene has a namespace, a flavor and a tree of its own, so that all share o
 import asyncio
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from hub_ext.admission.engine.values import Within
 from hub_ext.kube import names
 from hub_ext.kube.engine import Phase, Seen, Wanted
 from hub_ext.kube.workloads import Workloads
@@ -78,7 +79,7 @@ class Scene:
         self.plane.api.apply([queues.cohort(self.own(name), parent=above, groups=groups)])
 
     def queue(
-        self, name: str, nominal: int, cohort: str = "site", within: str = "Never", **spec: Any
+        self, name: str, nominal: int, cohort: str = "site", within: Within = "Never", **spec: Any
     ) -> None:
         """Make a queue and its door, both of that name."""
         made = queues.cluster_queue(self.own(name), self._quota(nominal), cohort=self.own(cohort))
@@ -169,3 +170,7 @@ class Scene:
         while time.monotonic() < until:
             time.sleep(0.2)
             assert self.phases() == before
+
+
+Scenes = Callable[[str], AbstractContextManager[Scene]]
+"""Sets a scene of a name."""
