@@ -10,6 +10,7 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -21,6 +22,7 @@ from tornado.web import Application, RequestHandler
 from ..errors import FencedError, GpuCommonsError, LedgerError
 from ..i18n import _
 from ..images.pins import Pins
+from ..kube.workloads import Workloads
 from ..ledger.samples import Samples
 from ..ledger.store import Ledger
 from ..parent import watch_parent
@@ -34,6 +36,7 @@ from .clockwatch import ClockWatch
 from .config import Settings
 from .governor import Governor
 from .hub import HubClient
+from .kueuework import KueueWork
 from .loops import Loops
 from .openapi import OpenApiHandler
 from .runner import CoreRunner
@@ -188,7 +191,8 @@ class GovernorService:
             self._environment.get("JUPYTERHUB_API_TOKEN", ""),
             hub=self._settings.hub,
         )
-        loops = Loops(core, hub, self._settings)
+        kueue = self._kueue(core)
+        loops = Loops(core, hub, self._settings, kueue)
         pins = Pins(base=self._settings.policy.parent, state=self._settings.state)
         auth = HubOAuth(cache_max_age=_TOKEN_CACHE_S)
         server = HTTPServer(
@@ -206,7 +210,18 @@ class GovernorService:
         await self._stop.wait()
         close()
         await self._leave(core, server, work)
+        if kueue is not None:
+            await kueue.close()
         hub.close()
+
+    def _kueue(self, core: CoreRunner) -> KueueWork | None:
+        """Open the way to Kueue, where that admits."""
+        settings = self._settings
+        if settings.engine != "kueue":
+            return None
+        file = Path(settings.kubeconfig) if settings.kubeconfig else None
+        namespace = settings.kube_namespace or None
+        return KueueWork(core, Workloads.at(file, self._clock, namespace=namespace))
 
     async def _listen(self, server: HTTPServer) -> Callable[[], None]:
         url = urlsplit(self._environment.get("JUPYTERHUB_SERVICE_URL") or "http://127.0.0.1:0")

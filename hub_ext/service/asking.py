@@ -5,18 +5,24 @@ Measuring an environment may take seconds on a cold disk, so it is never done un
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 from ..errors import RefusedError
-from ..lease import Ask, Environment, Grant
-from .attempts import UncheckedError
+from ..lease import Ask, Environment, Grant, ServerKey
+from .attempts import AwaitedError, Checks, UncheckedError
 from .governor import Governor
 from .refusals import policy_moved
 from .runner import CoreRunner
 
 _ROUNDS = 3
 """How often the policy may name yet another environment while one is being checked."""
+
+
+QUOTA_S = 1.5
+"""How long an ask waits for Kueue's word, in seconds: the spawner itself waits 2 s in all."""
 
 
 class PinChecks(Protocol):
@@ -55,7 +61,7 @@ async def answer(
     def act(governor: Governor, now: datetime) -> Grant:
         if gone():
             raise AskerGoneError
-        return governor.ask(asked, now=now, checks=checks)
+        return governor.ask_for_quota(asked, checks, last=False, now=now)
 
     checks: dict[Environment, Environment | RefusedError] = {}
     for _round in range(_ROUNDS):
@@ -64,7 +70,28 @@ async def answer(
         except UncheckedError as unchecked:
             environment = unchecked.environment
             checks[environment] = await asyncio.to_thread(_checked, pins, environment)
+        except AwaitedError as awaited:
+            return await _with_quota(core, asked, checks, awaited.key)
     raise policy_moved()
+
+
+async def _with_quota(core: CoreRunner, asked: Ask, checks: Checks, key: ServerKey) -> Grant:
+    """Ask again at each news of the server, until Kueue has answered or nobody waits longer."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + QUOTA_S
+    with core.stream.waiter(key) as news:
+        while (left_s := until - loop.time()) > 0 and not core.stream.closed:
+            news.clear()
+            try:
+                return await core.run(partial(_asked, asked=asked, checks=checks, last=False))
+            except AwaitedError:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(news.wait(), left_s)
+    return await core.run(partial(_asked, asked=asked, checks=checks, last=True))
+
+
+def _asked(governor: Governor, now: datetime, *, asked: Ask, checks: Checks, last: bool) -> Grant:
+    return governor.ask_for_quota(asked, checks, last=last, now=now)
 
 
 def _checked(pins: PinChecks, environment: Environment) -> Environment | RefusedError:

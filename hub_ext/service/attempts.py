@@ -7,7 +7,7 @@ share a lease; what the governor never granted leaves a tombstone.
 from collections.abc import Mapping
 from datetime import datetime
 
-from ..admission.decide import Admitted, Denied, Queued, Request, decide, reconsider
+from ..admission.decide import Admitted, Denied, Queued, Request, decide
 from ..errors import RefusedError
 from ..lease import (
     Actor,
@@ -25,6 +25,17 @@ from ..policy.catalogue import Person, Resolved, resolve
 from .closing import End, close
 from .desk import Desk, Turn
 from .granting import asked_lease, granted, recorded_late, renewed
+from .kueueturn import (
+    Answer,
+    Awaited,
+    answered,
+    awaited,
+    begin,
+    gates,
+    lacks_quota,
+    not_queued,
+    unasked,
+)
 from .refusals import attempt_over, denied, still_alive, still_stopping, would_queue
 from .strangers import adopted_unseen, is_its_ask
 from .tickets import (
@@ -53,13 +64,26 @@ class UncheckedError(Exception):
         self.environment = environment
 
 
+class AwaitedError(Exception):
+    """Kueue has been asked for the lease's quota; ask again when there is news of its server."""
+
+    def __init__(self, key: ServerKey) -> None:
+        super().__init__(str(key))
+        self.key = key
+
+
 def keyed(desk: Desk, key: ServerKey) -> ServerKey:
     """Put this hub's name into a key: who asks does not choose whose ledger line it is."""
     return key.model_copy(update={"hub": desk.settings.hub})
 
 
-def ask(desk: Desk, asked: Ask, checks: Checks, *, now: datetime) -> Grant:
+def ask(desk: Desk, asked: Ask, checks: Checks, *, now: datetime, last: bool = True) -> Grant:
     """Answer one ask, and record the answer before it is given.
+
+    Parameters
+    ----------
+    last
+        Whether nobody can wait for Kueue's word any more: then it is an answer that it is missing.
 
     Raises
     ------
@@ -67,21 +91,26 @@ def ask(desk: Desk, asked: Ask, checks: Checks, *, now: datetime) -> Grant:
         With figures and what to do next; recorded where a rule was applied.
     UncheckedError
         When the environment of the choice is not among `checks`; nothing was written.
+    AwaitedError
+        When Kueue has been asked, and it is not the last ask.
     """
     with desk.turn(now, SPAWNER) as turn:
-        answer = _answer(turn, asked.model_copy(update={"key": keyed(desk, asked.key)}), checks)
+        asked = asked.model_copy(update={"key": keyed(desk, asked.key)})
+        answer = _answer(turn, asked, checks, last=last)
+    if isinstance(answer, Awaited):
+        raise AwaitedError(answer.lease.key)
     if isinstance(answer, RefusedError):
         # Raised only here: inside, it would take back the record of the refusal.
         raise answer
     return answer
 
 
-def _answer(turn: Turn, asked: Ask, checks: Checks) -> Grant | RefusedError:
+def _answer(turn: Turn, asked: Ask, checks: Checks, *, last: bool) -> Answer:
     if turn.tx.buried(asked.attempt_id):
         return attempt_over()
     lease = turn.tx.lease_of(asked.key)
     if lease is not None and lease.state in WAITS:
-        return _of_waiting(turn, lease, asked, checks)
+        return _of_waiting(turn, lease, asked, checks, last=last)
     ours = lease is not None and lease.attempt_id == asked.attempt_id
     if lease is not None and ours and not adopted_unseen(lease):
         return _again(lease)
@@ -96,13 +125,13 @@ def _answer(turn: Turn, asked: Ask, checks: Checks) -> Grant | RefusedError:
     return refusal or _decide(turn, asked, resolved, checks, None)
 
 
-def _of_waiting(turn: Turn, lease: OpenLease, asked: Ask, checks: Checks) -> Grant | RefusedError:
+def _of_waiting(turn: Turn, lease: OpenLease, asked: Ask, checks: Checks, *, last: bool) -> Answer:
     """Answer an ask whose server waits: the same wish goes on, another one takes its place.
 
     Somebody who has left the team or project since then hears so, and the request is closed. A
     wish that cannot be at all changes nothing.
     """
-    if lease.attempt_id == asked.attempt_id:
+    if lease.attempt_id == asked.attempt_id and not gates(turn.desk):
         return still_waiting(turn, lease)
     person = Person(user=asked.key.user, groups=asked.groups)
     policy = turn.desk.book.policy
@@ -115,12 +144,12 @@ def _of_waiting(turn: Turn, lease: OpenLease, asked: Ask, checks: Checks) -> Gra
     except RefusedError as refusal:
         close(turn, lease, End(Cause.denied, reason=_reason_of(refusal)))
         return refusal
-    return _claim(turn, lease, asked, resolved, checks)
+    return _claim(turn, lease, asked, resolved, checks, last=last)
 
 
 def _claim(
-    turn: Turn, lease: OpenLease, asked: Ask, resolved: Resolved, checks: Checks
-) -> Grant | RefusedError:
+    turn: Turn, lease: OpenLease, asked: Ask, resolved: Resolved, checks: Checks, *, last: bool
+) -> Answer:
     """Decide on a waiting request again, with the rules as they are now."""
     environment = _checked(resolved, checks)
     if isinstance(environment, RefusedError):
@@ -135,14 +164,16 @@ def _claim(
         lease_id=lease.id,
     )
     held = lease.state is LeaseState.held
-    snapshot = turn.snapshot()
-    decision = reconsider(snapshot, request, lease.takes) if held else decide(snapshot, request)
-    match decision:
-        case Admitted():
+    match answered(turn, request, lease):
+        case Admitted() if lacks_quota(turn, lease):
+            return awaited(turn, lease, last=last)
+        case Admitted() as decision:
             auto = settle_starts(turn, lease)
             lease = renewed(turn, lease if held else hold(turn, lease, decision), asked, resolved)
             lease = lease.model_copy(update={"autostarted": auto})
             return granted(turn, lease, resolved, decision, environment)
+        case Queued(reason=reason) if unasked(turn, lease, asked):
+            return not_queued(turn, lease, reason)
         case Queued(reason=reason):
             lease = release(turn, lease, reason) if held else lease
             wished = {"choice": resolved.choice, "when": asked.when or lease.when}
@@ -189,25 +220,24 @@ def _end_former(turn: Turn, lease: OpenLease, former: Liveness) -> RefusedError 
 
 def _decide(
     turn: Turn, asked: Ask, resolved: Resolved, checks: Checks, kept: OpenLease | None
-) -> Grant | RefusedError:
+) -> Answer:
     """Answer a wish that has no lease yet; it has the place of `kept`, a larger one before it."""
     since = turn.now if kept is None else kept.requested_at
     environment = _checked(resolved, checks)
     if isinstance(environment, RefusedError):
         _record_refusal(turn, asked, resolved, _reason_of(environment), Cause.denied)
         return environment
-    decision = decide(
-        turn.snapshot(),
-        Request(
-            key=asked.key,
-            resolved=resolved,
-            requested_at=since,
-            asked_at=None if kept is None else kept.asked_at,
-            priority=turn.arriving(resolved, since),
-        ),
+    request = Request(
+        key=asked.key,
+        resolved=resolved,
+        requested_at=since,
+        asked_at=None if kept is None else kept.asked_at,
+        priority=turn.arriving(resolved, since),
     )
-    match decision:
-        case Admitted():
+    match decide(turn.snapshot(), request):
+        case Admitted() if resolved.pool is not None and gates(turn.desk):
+            return begin(turn, asked, request, kept)
+        case Admitted() as decision:
             lease = turn.record(asked_lease(turn, asked, resolved))
             return granted(turn, lease, resolved, decision, environment)
         case Queued(reason=reason) if asked.when is not None:

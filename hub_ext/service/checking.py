@@ -24,6 +24,7 @@ from .desk import Desk
 from .faultsigns import LASTING, fatal, fault_words, name_of
 from .floor import declared
 from .outages import BACK, OUT
+from .slots import SLOT
 from .waiving import begin, finish
 
 READINGS = 3
@@ -135,6 +136,8 @@ def _lost(
         and device.id not in desk.outages.devices
         # A simulated device that the policy no longer declares was never there.
         and (not device.simulated or device.id in known)
+        # A place on Kubernetes is no device that its machine could name.
+        and not device.id.startswith(SLOT)
     ]
     outages = (_out(device.id, "faulty", words, now) for device in lost)
     return [

@@ -20,6 +20,7 @@ from ..metering import charge
 from ..policy.catalogue import PriceSpan
 from .desk import Desk, Turn
 from .following import follow
+from .kueueintents import ended
 from .restcharges import lease_spans, own_part, rest_part
 from .words import end_reason
 
@@ -56,6 +57,7 @@ def close(turn: Turn, lease: OpenLease, end: End) -> OpenLease:
     for intent in turn.tx.intents():
         if intent.lease_id == lease.id:
             turn.tx.settle(intent.id, end.cause.value, at=turn.now)
+    ended(turn, closed, lease.state)
     turn.desk.verdicts.pop(lease.id, None)
     promote(turn)
     fresh = follow(turn, closed)

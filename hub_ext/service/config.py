@@ -39,6 +39,10 @@ class Settings:
     most_waiters: int
     most_body_bytes: int
     ledger_url: str = field(default="", repr=False)
+    engine: Literal["embedded", "kueue"] = "embedded"
+    kubeconfig: str = ""
+    kube_namespace: str = ""
+    kube_hub_namespace: str = ""
 
 
 def _seconds(default: float, words: str) -> Float[float, int | float]:
@@ -83,6 +87,29 @@ class GovernorConfig(Configurable):
         help="""Where devices come from; the agent reads it too.
 
         Default `auto`: NVML where there is a driver, else the simulated node.""",
+    ).tag(config=True)
+    engine = Enum(
+        ["embedded", "kueue"],
+        "embedded",
+        help="""Who admits leases: the governor by itself, or Kueue on Kubernetes.
+
+        Default `embedded`, which needs nothing installed. With `kueue` each lease with a GPU is a
+        Workload, and nothing starts before Kueue has admitted it.""",
+    ).tag(config=True)
+    kubeconfig = Unicode(
+        help="""File that says where the Kubernetes API is and who we are there.
+
+        Default: empty, which is the account of the pod that the governor runs in."""
+    ).tag(config=True)
+    kube_namespace = Unicode(
+        help="""The one namespace of all servers, where a site has none for each project.
+
+        Default: empty: each project has its own namespace, which isolates better."""
+    ).tag(config=True)
+    kube_hub_namespace = Unicode(
+        help="""Namespace that the hub runs in, for the rules that let servers reach it.
+
+        Default: empty, which is the namespace of the governor's own pod."""
     ).tag(config=True)
     api_url = Unicode(
         help="""Base of the API as user servers reach it, through the proxy.

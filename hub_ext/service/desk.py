@@ -36,6 +36,7 @@ from .config import Settings
 from .exemptions import Exemptions
 from .floor import Floor
 from .foreseen import Foreseen
+from .kueuebook import KueueBook
 from .moving import Moves
 from .outages import Outages, serving
 from .policybook import PolicyBook
@@ -97,6 +98,8 @@ class Desk:
     """Borrowed leases that a reservation needs the end of, as the last look found them."""
     behind: dict[LeaseId, timedelta] = field(default_factory=dict)
     """By how much the clock was set back under a lease since its start, and not forward again."""
+    kueue: KueueBook | None = None
+    """What is known of Kueue, where it admits; None where the governor does."""
     trouble: str = ""
     """Why the ledger did not take the newest record; empty while it takes them."""
     tried_at: datetime | None = None

@@ -4,7 +4,7 @@ No network, no event loop, no clock: `now` comes with each call. Each method is 
 """
 
 from collections.abc import Callable, Collection, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from signal import Signals
 
 from ..errors import PolicyError
@@ -65,8 +65,8 @@ from .config import Settings
 from .consent import Consent
 from .desk import Desk, Probe, fresh_id, nobody_knows
 from .dossier import Dossier
-from .floor import Floor
 from .forecastcore import ForecastCore
+from .kueuebook import book_for
 from .outages import read
 from .policybook import PolicyBook
 from .queuecore import QueueCore
@@ -74,6 +74,7 @@ from .readings import gathered
 from .reservingcore import ReservingCore
 from .servingcore import ServingCore
 from .sharecore import ShareCore
+from .slots import floor_for
 from .timecore import TimeCore
 from .waitcore import WaitCore
 
@@ -114,7 +115,8 @@ class Governor(
             samples=samples,
             settings=settings,
             book=PolicyBook(ledger),
-            floor=Floor(timedelta(seconds=settings.agent_silence_s)),
+            floor=floor_for(settings),
+            kueue=book_for(settings),
             alive=alive,
             new_id=new_id,
             outages=read(ledger),

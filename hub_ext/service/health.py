@@ -13,6 +13,7 @@ from ..i18n import _, ngettext
 from ..lease import Health, OpenLease, PoolLoad, PoolName, QueueSheet, Reason, local_text
 from ..mig.geometry import declared_devices, device_units
 from .desk import Desk
+from .kueueseen import faults
 from .words import server_words
 
 TRIAL_EVERY = timedelta(minutes=1)
@@ -72,6 +73,7 @@ def problems(desk: Desk, *, now: datetime) -> Mapping[str, tuple[str, ...]]:
             for key, why in sorted(desk.unassigned.items(), key=str)
             if key in desk.strangers
         ),
+        "kueue": faults(desk, now=now),
         "ledger": (desk.trouble,) if desk.trouble else (),
         "samples": (desk.samples.problem,) if desk.samples.problem else (),
     }
@@ -92,6 +94,7 @@ def health(desk: Desk, *, now: datetime) -> Health:
             _count_words("agents", found["agents"]),
             _count_words("servers", found["servers"]),
             _count_words("samples", found["samples"]),
+            _kueue_words(desk, found["kueue"]),
         )
         if reason is not None
     ]
@@ -172,6 +175,17 @@ def _waiting_words(desk: Desk) -> Reason | None:
     )
 
 
+def _kueue_words(desk: Desk, lines: tuple[str, ...]) -> Reason | None:
+    """Say that Kueue does not answer, which keeps every new GPU from starting; else count."""
+    if desk.kueue is not None and desk.kueue.away is not None:
+        words = _(
+            "Kubernetes or Kueue does not answer, so no server with a GPU starts; what runs goes "
+            "on and is charged. The governor asks again by itself."
+        )
+        return Reason(code="kueue", message=words, figures={"count": len(lines)})
+    return _count_words("kueue", lines)
+
+
 def _count_words(subject: str, lines: tuple[str, ...]) -> Reason | None:
     if not lines:
         return None
@@ -181,6 +195,11 @@ def _count_words(subject: str, lines: tuple[str, ...]) -> Reason | None:
             "{n} server runs without a lease.", "{n} servers run without a lease.", n
         ),
         "samples": _("Readings are not kept as they should be; charges do not depend on them."),
+        "kueue": ngettext(
+            "{n} lease is not as it should be in Kueue.",
+            "{n} leases are not as they should be in Kueue.",
+            n,
+        ),
         "drift": ngettext(
             "{n} difference between declared and found devices.",
             "{n} differences between declared and found devices.",

@@ -22,6 +22,7 @@ from .ending import work_endings
 from .governor import Governor
 from .hub import HubClient
 from .intents import work_intents
+from .kueuework import KueueWork
 from .reconcile import Reconciler
 from .runner import CoreRunner
 from .starts import Starter
@@ -30,7 +31,7 @@ from .unused import stop_unused
 
 _LOG = logging.getLogger(__name__)
 
-AT_NEWS = frozenset({"queue", "calls", "reservations", "starts"})
+AT_NEWS = frozenset({"queue", "calls", "reservations", "starts", "kueue"})
 """Loops that also turn at once when any lease has changed: people wait for them."""
 
 TRIES = 3
@@ -63,11 +64,14 @@ class Loops:
     ----------
     core
         The clock is in there: each act in the core gets one `now`.
+    kueue
+        Makes what is to be done on Kueue, where that admits; None where the governor does.
     """
 
     core: CoreRunner
     hub: HubClient
     settings: Settings
+    kueue: KueueWork | None = None
     beats: dict[str, Beat] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -93,6 +97,7 @@ class Loops:
             "forecast": (self._forecast, self.settings.cycle_s),
             "starts": (self._starter.begin, self.settings.intents_s),
             "unused": (self._unused, self.settings.cycle_s),
+            **self._on_kueue(),
         }
         try:
             async with asyncio.TaskGroup() as group:
@@ -102,6 +107,18 @@ class Loops:
                     group.create_task(_turn(name, work, beat, stream), name=name)
         finally:
             self._starter.cancel()
+            if self.kueue is not None:
+                self.kueue.cancel()
+
+    def _on_kueue(self) -> dict[str, tuple[Pass, float]]:
+        """Loops that only admission by Kueue needs; the watch begins again when it breaks off."""
+        if self.kueue is None:
+            return {}
+        return {
+            "kueue": (self.kueue.begin, self.settings.intents_s),
+            "kueue-watch": (self.kueue.watch, self.settings.intents_s),
+            "kueue-list": (self.kueue.look, self.settings.reconcile_s),
+        }
 
     async def cull(self) -> None:
         """Look at every live lease once; between two of them others get their turn."""

@@ -11,9 +11,10 @@ from ..ledger.duties import Intent
 from . import answers, board, queueing, visits, wishes
 from .desk import Desk
 from .hub import HubAnswer
+from .kueuecore import KueueCore
 
 
-class QueueCore:
+class QueueCore(KueueCore):
     """Everything of the governor that only requests in the queue need."""
 
     _desk: Desk

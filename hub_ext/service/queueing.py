@@ -8,7 +8,6 @@ from datetime import datetime
 
 from ..admission.decide import Admitted, Denied
 from ..admission.owed import owed_changes
-from ..admission.queue import line
 from ..errors import RefusedError
 from ..i18n import _
 from ..lease import Cause, LeaseState, OpenLease, Reason, When
@@ -16,6 +15,7 @@ from ..policy.catalogue import Person, resolve
 from . import switching
 from .closing import End, close, promote
 from .desk import Desk, Turn
+from .kueueturn import turns
 from .tickets import START, WAITS, hold, pinned, release, settle_starts, start_body
 
 MOST_HOLDS = 2
@@ -99,7 +99,7 @@ def _give_up(turn: Turn, waiting: Iterable[OpenLease]) -> None:
 def _call(turn: Turn) -> int:
     """Hold devices for every request whose turn has come; close what can never be."""
     held = 0
-    for one in line(turn.snapshot()):
+    for one in turns(turn):
         match one.decision:
             case Admitted():
                 lease = hold(turn, one.lease, one.decision)

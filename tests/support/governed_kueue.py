@@ -1,0 +1,301 @@
+"""A governor that leaves admission to Kueue: a real ledger, the real client, a Kueue that behaves.
+
+The story moves the governor's clock; what goes on between governor and Kueue takes its own time.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from hub_ext.admission.engine import Cohort, Group, Preemption, Queue, Quota
+from hub_ext.admission.levels import pool_nodes
+from hub_ext.errors import RefusedError, UnreachableError
+from hub_ext.kube import names
+from hub_ext.kube.podterms import place_of
+from hub_ext.kube.workloads import Workloads
+from hub_ext.lease import (
+    GOVERNOR,
+    Ask,
+    Environment,
+    Event,
+    Grant,
+    LeaseId,
+    LeaseState,
+    OpenLease,
+    Posting,
+    When,
+)
+from hub_ext.ledger.verify import verify
+from hub_ext.policy.capacity import capacity
+from hub_ext.policy.model import Policy
+from hub_ext.service.asking import answer
+from hub_ext.service.kueuework import KueueWork
+from hub_ext.service.runner import CoreRunner
+from hub_ext.service.stream import Stream
+
+from .fake_kueue import FakeKueue
+from .governing import POLICY, START, Site, site_in
+
+LIMIT_S = 20.0
+
+
+def kueue_of(policy: Policy) -> FakeKueue:
+    """Make the Kueue that a policy describes: a queue for each team, pools as flavors."""
+    root: dict[tuple[str, str], Quota] = {}
+    quotas: dict[str, dict[tuple[str, str], Quota]] = {team: {} for team in policy.teams}
+    for pool, rules in policy.pools.items():
+        pair = (names.flavor(pool), names.UNIT)
+        nodes = pool_nodes(policy, pool)
+        given = sum(node.nominal for node in nodes.values())
+        root[pair] = Quota(max(0, capacity(rules).units - given))
+        for team in policy.teams:
+            node = nodes.get(team)
+            if node is not None:
+                quotas[team][pair] = Quota(node.nominal, node.borrowing_limit, node.lending_limit)
+    local = {}
+    for team in policy.teams:
+        projects = [name for name, one in policy.projects.items() if one.team == team]
+        for project in (None, *projects):
+            place = place_of(policy, team, project)
+            local[place.namespace, place.local_queue] = f"gc-{team}"
+    return FakeKueue(
+        cohorts=(Cohort(names.SITE_COHORT, None, root),),
+        queues=tuple(
+            Queue(
+                f"gc-{team}",
+                names.SITE_COHORT,
+                (Group((names.UNIT,), tuple(flavor for flavor, _unit in quotas[team])),),
+                quotas[team],
+                Preemption(reclaim="LowerPriority"),
+            )
+            for team in policy.teams
+        ),
+        local=local,
+        selectors={pool: names.flavor(pool) for pool in policy.pools},
+    )
+
+
+class _NoPins:
+    """No environment of the stories is pinned."""
+
+    def check(self, environment: Environment) -> None:
+        """Find nothing wrong."""
+
+    def located(self, environment: Environment) -> Environment:
+        """Give it as it is."""
+        return environment
+
+
+@dataclass
+class Cluster:
+    """One site on one Kueue."""
+
+    site: Site
+    kueue: FakeKueue
+    kubeconfig: Path
+    waiting: set["asyncio.Task[Any]"] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.stopped = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self.core = CoreRunner(self.site.governor, lambda: self.site.now, Stream(8))
+        self.client = Workloads.at(self.kubeconfig, lambda: self.site.now)
+        self.work = KueueWork(self.core, self.client, pause_s=0.05)
+        self._loops = [asyncio.create_task(self._turn()), asyncio.create_task(self._watch())]
+
+    async def _turn(self) -> None:
+        """Do what the governor's loops do, over and over."""
+        while True:
+            with suppress(UnreachableError):
+                await self.work.begin()
+                await self.work.settle()
+            await self.core.run(lambda core, now: core.serve_queue(now=now))
+            await self.core.run(lambda core, now: core.review_calls(now=now))
+            await asyncio.sleep(0.01)
+
+    async def _watch(self) -> None:
+        while True:
+            with suppress(UnreachableError):
+                await self.work.watch()
+            await asyncio.sleep(0.05)
+
+    async def stop(self) -> None:
+        """Let the governor's process end, whatever is under way."""
+        for task in self._loops:
+            task.cancel()
+        self.work.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        await self.work.settle()
+        await self.client.close()
+
+    async def restart(self, *, running: bool = True) -> None:
+        """End the governor, where it still runs, and start another on the same ledger."""
+        if running:
+            await self.stop()
+        self.site.restart()
+        self._begin()
+
+    async def until(self, holds: Callable[[], object], what: str = "") -> None:
+        """Wait until something holds."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + LIMIT_S
+        while not await self.core.run(lambda _core, _now: holds()):
+            for task in self._loops:
+                if task.done():
+                    task.result()
+            assert loop.time() < end, f"never: {what} {self.standing()}"
+            await asyncio.sleep(0.01)
+
+    async def still(self, holds: Callable[[], object], seconds: float = 0.3) -> None:
+        """Show that something goes on to hold for a while."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while loop.time() < end:
+            assert await self.core.run(lambda _core, _now: holds()), self.standing()
+            await asyncio.sleep(0.02)
+
+    async def ask(self, asked: Ask) -> Grant:
+        """Ask as a spawner does."""
+        return await answer(self.core, _NoPins(), asked)
+
+    async def run(self, user: str, profile: str = "one") -> Grant:
+        """Ask and start."""
+        grant = await self.ask(self.site.asking(user, profile))
+        await self.core.run(lambda _core, _now: self.site.started(grant))
+        return grant
+
+    async def end(self, grant: Grant) -> None:
+        """Let the server of a grant end, and its end be reported."""
+        await self.core.run(lambda _core, _now: self.site.stop(grant))
+
+    async def later(self, seconds: float) -> None:
+        """Let time pass."""
+        await self.core.run(lambda _core, _now: self.site.later(seconds))
+
+    async def lease(self, lease_id: LeaseId) -> OpenLease:
+        """Read a lease as it stands."""
+        found = await self.core.run(lambda core, _now: core.lease(lease_id))
+        assert found is not None
+        return found
+
+    async def waits(
+        self, user: str, profile: str = "one", *, server: str = "", when: When = When.start
+    ) -> OpenLease:
+        """Ask for what cannot start now, and let it wait."""
+        asked = self.site.asking(user, profile, server=server, when=when)
+        with suppress(RefusedError):
+            await self.ask(asked)
+        found = await self.core.run(lambda core, now: core.view(asked.key, now=now).lease)
+        assert found is not None
+        return found
+
+    async def cancel(self, lease: OpenLease) -> None:
+        """Take a request out of the queue."""
+        await self.core.run(lambda core, now: core.cancel(lease.id, actor=GOVERNOR, now=now))
+
+    async def faults(self) -> tuple[str, ...]:
+        """What administrators are told about Kueue."""
+        found = await self.core.run(lambda core, now: core.problems(now=now))
+        return found["kueue"]
+
+    async def events(self, lease_id: LeaseId | None, kind: str) -> list[Event]:
+        """Events of a kind, of one lease or of none."""
+
+        def read(_core: object, _now: object) -> list[Event]:
+            with self.site.ledger.transaction() as tx:
+                return [one for _seq, one in tx.events(lease_id=lease_id, kinds=[kind])]
+
+        return await self.core.run(read)
+
+    async def postings(self, lease_id: LeaseId) -> list[Posting]:
+        """What a lease was charged."""
+
+        def read(_core: object, now: datetime) -> list[Posting]:
+            with self.site.ledger.transaction() as tx:
+                found = tx.postings(start=START, end=now + timedelta(days=1))
+                return [one for one in found if one.lease_id == lease_id]
+
+        return await self.core.run(read)
+
+    # What follows is for conditions of `until`, which look in the core's own thread.
+
+    def state(self, lease_id: LeaseId) -> LeaseState:
+        """State of a lease."""
+        found = self.site.governor.lease(lease_id)
+        assert found is not None
+        return found.state
+
+    def intended(self, lease_id: LeaseId) -> list[str]:
+        """Kinds of open intents of a lease."""
+        intents = self.site.governor.intents()
+        return [one.kind for one in intents if one.lease_id == lease_id]
+
+    def away(self) -> bool:
+        """Whether the governor knows that Kueue is away."""
+        return self.site.governor.kueue_away
+
+    def stands(self, name: str, kind: str) -> bool:
+        """Whether a condition of a Workload is true."""
+        found = self.kueue.body(name)["status"].get("conditions", [])
+        return any(one["type"] == kind and one["status"] == "True" for one in found)
+
+    def is_out(self, name: str) -> bool:
+        """Whether a Workload is taken out of its queue."""
+        return self.kueue.body(name)["spec"].get("active", True) is False
+
+    def uid(self, name: str) -> str | None:
+        """Uid of a Workload; None where there is none."""
+        found = [one.body["metadata"] for one in self.kueue.kept.values()]
+        return next((one["uid"] for one in found if one["name"] == name), None)
+
+    def number(self, name: str) -> int:
+        """Priority number of a Workload."""
+        return int(self.kueue.body(name)["spec"]["priority"])
+
+    def there(self) -> set[str]:
+        """Names of all Workloads."""
+        return {one.body["metadata"]["name"] for one in self.kueue.kept.values()}
+
+    def standing(self) -> str:
+        """Say how all leases and Workloads stand, for a story that fails."""
+        leases = [(one.id, one.state.value) for one in self.site.governor.leases()]
+        kept = [
+            (one.body["metadata"]["name"], one.body["spec"], one.body["status"].get("conditions"))
+            for one in self.kueue.kept.values()
+        ]
+        return f"{leases} {kept} {self.site.governor.intents()}"
+
+
+@asynccontextmanager
+async def cluster_in(directory: Path, policy: str = POLICY) -> AsyncIterator[Cluster]:
+    """Open one; at its end its ledger agrees with its events."""
+    with site_in(directory / "state", policy=policy, engine="kueue") as site:
+        async with kueue_of(site.governor.policy).serving() as kueue:
+            cluster = Cluster(site, kueue, kueue.kubeconfig(directory))
+            try:
+                yield cluster
+            finally:
+                await cluster.stop()
+        assert verify(directory / "state" / "ledger.sqlite").difference == ""
+
+
+Story = Callable[[Cluster], Awaitable[None]]
+
+
+def told(story: Story) -> Callable[[Path], None]:
+    """Make a test of a story on a cluster of its own."""
+
+    def test(tmp_path: Path) -> None:
+        async def whole() -> None:
+            async with cluster_in(tmp_path) as cluster:
+                await asyncio.wait_for(story(cluster), 60)
+
+        asyncio.run(whole())
+
+    return test
