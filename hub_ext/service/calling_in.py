@@ -24,6 +24,7 @@ from ..lease import (
     Reason,
 )
 from .desk import Desk, Turn
+from .kueueintents import taken_back
 from .stops import stop
 from .tickets import release, settle_starts
 
@@ -199,6 +200,7 @@ def _take_back(turn: Turn, lease: OpenLease) -> None:
         "reason": why.model_dump(mode="json"),
     }
     turn.note(_WITHDRAWN, lease, body)
+    taken_back(turn, lease)
     free: dict[str, object] = {"called_in": None, "priority": started(lease.weight)}
     if lease.notice is not None and lease.notice.cause is Cause.preempted:
         free |= {"notice": None, "state": LeaseState.running, "state_since": turn.now}
