@@ -88,18 +88,21 @@ class Course:
         now: datetime,
         *,
         asked: Sequence[Wish] = (),
+        later: Iterable[tuple[datetime, Wish]] = (),
         comers: Iterable[Wish] = (),
     ) -> dict[str, datetime]:
         """Give the start of each request that starts before the horizon, by its tie.
 
         `asked` are requests that nobody has made: each is answered as if it alone came last.
-        `comers` come later and take their turns like everybody.
+        `later` wait as well, but for something else until an instant. `comers` come and take
+        their turns like everybody.
         """
-        for one in comers:
+        held = list(later)
+        for when, one in (*held, *((one.demand.requested_at, one) for one in comers)):
             self._serial += 1
-            heappush(self._events, (one.demand.requested_at, 2, self._serial, one))
+            heappush(self._events, (when, 2, self._serial, one))
         left, open_, started, at = list(waiting), list(asked), dict[str, datetime](), now
-        wanted = {one.demand.tie for one in (*waiting, *asked)}
+        wanted = {one.demand.tie for one in (*waiting, *asked, *(one for _at, one in held))}
         while wanted - started.keys():
             for one in self._start(left, at):
                 started[one.demand.tie] = at

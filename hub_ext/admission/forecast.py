@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from ..i18n import _, ngettext
-from ..lease import Forecast, LeaseId, OpenLease, PoolName, Standing, minute_text
+from ..lease import Forecast, LeaseId, LeaseState, OpenLease, PoolName, Standing, minute_text
 from ..lease.reserving import Reserved
 from .course import Course, Holder, Spot, Wish, spots_of
+from .decision import Denied
 from .gates import access, caps
 from .levels import queue_of
 from .lives import WHOLE, Lives, Past, chance, end_of
@@ -21,9 +22,19 @@ from .placing import in_service
 from .protection import safe_until
 from .snapshot import NOBODY, Demand, Scene, Snapshot, scene
 from .starving import limit_of
+from .unforeseen import (
+    Capped,
+    Kind,
+    alone_from,
+    behind,
+    empty_at,
+    far_behind,
+    kind_of,
+    none,
+)
 
 MOST = 40
-"""Requests of one pool that get a forecast, in the order of their turn."""
+"""Requests of one pool whose courses are run, in the order of their turn."""
 
 COURSES = 20
 """Courses a forecast is read from: the range is from the first start of all to the last. In a
@@ -75,51 +86,120 @@ def forecast(snapshot: Snapshot, known: Known) -> Forecasts:
     return Forecasts(snapshot.at, waiting, coming)
 
 
-def _of_pool(view: Scene, known: Known) -> tuple[dict[LeaseId, Forecast], dict[Newcomer, Forecast]]:
-    found: dict[str, Forecast] = {}
-    wishes: list[Wish] = []
-    leases = {str(one.id): one for one in view.others}
-    for demand in sorted(view.waiting, key=lambda one: (-one.priority, one.requested_at, one.tie)):
-        if len(wishes) >= MOST:
-            found[demand.tie] = _none(_("So many wait before it that no forecast is made."))
-        elif (why := _stuck(view, demand)) is not None:
-            found[demand.tie] = _none(why)
+@dataclass
+class _Line:
+    """The waiting requests of a pool by how their start can be told, in the order of their turn."""
+
+    view: Scene
+    capped: Capped
+    wishes: list[Wish] = field(default_factory=list)
+    held_up: list[Wish] = field(default_factory=list)
+    """Those that a limit on leases holds; they join the others once it has room."""
+    alone: list[Demand] = field(default_factory=list)
+    far: list[Demand] = field(default_factory=list)
+    said: dict[str, Forecast] = field(default_factory=dict)
+
+    def add(self, demand: Demand, lease: OpenLease) -> None:
+        """Put a request where it belongs."""
+        if len(self.wishes) + len(self.held_up) >= MOST:
+            self.far.append(demand)
+        elif (why := _stuck(self.view, demand)) is not None:
+            self.said[demand.tie] = none(why)
+        elif demand.alone is not None:
+            self.alone.append(demand)
+        elif _caps(self.view, demand) is None:
+            self.wishes.append(_wish(self.view, demand, lease))
+        elif self.capped.add(demand):
+            self.held_up.append(_wish(self.view, demand, lease))
         else:
-            wishes.append(_wish(view, demand, leases[demand.tie]))
+            self.said[demand.tie] = none(
+                _("No forecast: too many wait for the same limit on leases before it.")
+            )
+
+
+def _of_pool(view: Scene, known: Known) -> tuple[dict[LeaseId, Forecast], dict[Newcomer, Forecast]]:
+    leases = {str(one.id): one for one in view.others}
+    line = _Line(view, Capped(view))
+    for demand in sorted(view.waiting, key=lambda one: (-one.priority, one.requested_at, one.tie)):
+        line.add(demand, leases[demand.tie])
+    found, asked = line.said, list[Wish]()
     kinds = newcomers(view.policy, view.pool, view.snapshot.at)
-    asked = [one for one in kinds.values() if _stuck(view, one.demand) is None]
-    starts: dict[str, list[datetime]] = {one.demand.tie: [] for one in (*wishes, *asked)}
-    for number in range(COURSES if starts else 0):
-        for tie, at in _course(view, known, number, wishes, asked).items():
-            starts[tie].append(at)
-    for tie, times in starts.items():
-        found[tie] = _range(sorted(times), known, view.policy.timezone)
+    for one in kinds.values():
+        if (why := _stuck(view, one.demand) or _caps(view, one.demand)) is not None:
+            found[one.demand.tie] = none(why)
+        else:
+            asked.append(one)
+    found |= _courses(view, known, line, asked)
+    followed = (one.demand for one in line.wishes)
+    last = behind((demand, found[demand.tie]) for demand in followed)
+    found |= far_behind(line.far, last, view.policy.timezone)
     return (
         {LeaseId(tie): one for tie, one in found.items() if tie in leases},
-        {who: found[one.demand.tie] for who, one in kinds.items() if one.demand.tie in found},
+        {who: found[one.demand.tie] for who, one in kinds.items()},
     )
+
+
+def _courses(view: Scene, known: Known, line: _Line, asked: Sequence[Wish]) -> dict[str, Forecast]:
+    """Run the courses and read the range of each request from them."""
+    waiting = (*line.wishes, *line.held_up)
+    starts: dict[str, list[datetime]] = {one.demand.tie: [] for one in (*waiting, *asked)}
+    empty: dict[str, list[datetime]] = {one.tie: [] for one in line.alone}
+    for number in range(COURSES if starts or empty else 0):
+        ends = _ends(view, known, number) if line.held_up or empty else {}
+        later = [
+            (at, _lived(one, known, number))
+            for one in line.held_up
+            if (at := line.capped.room_at(one.demand.tie, ends)) is not None
+        ]
+        for tie, at in _course(view, known, number, line.wishes, asked, later).items():
+            starts[tie].append(at)
+        known_at: dict[Kind, datetime | None] = {}
+        for one in line.alone:
+            kind = kind_of(one)
+            if kind not in known_at:
+                known_at[kind] = empty_at(view, one, ends)
+            if (at := known_at[kind]) is not None:
+                empty[one.tie].append(at)
+    zone, learned = view.policy.timezone, known.lives.known
+    found = {tie: _range(sorted(times), known, zone) for tie, times in starts.items()}
+    return found | {one.tie: alone_from(empty[one.tie], learned, one, zone) for one in line.alone}
+
+
+def _ends(view: Scene, known: Known, number: int) -> dict[LeaseId, datetime | None]:
+    """When each lease of any pool ends in one course."""
+    at = view.snapshot.at
+    return {
+        one.id: end_of(one, at, known.lives, known.idle_at, number)
+        for one in view.others
+        if one.holding
+    }
 
 
 def _stuck(view: Scene, demand: Demand) -> str | None:
     """Say why no end of another's lease lets it start; None where one does."""
-    if demand.alone is not None:
-        return _("When a whole GPU or machine will be empty cannot be said.")
     refused = access(view, demand) or in_service(view, demand)
     if refused is None and view.policy.modes.quota == "enforce":
-        refused = caps(view, demand)
+        capped = caps(view, demand)
+        refused = capped if isinstance(capped, Denied) else None
     if refused is None:
         return None
-    return _("It waits for something else than a free device, so no time can be said.")
+    return _("No forecast: {why}").format(why=refused.reason.message)
 
 
-def _none(why: str) -> Forecast:
-    return Forecast(earliest=None, latest=None, words=why)
+def _caps(view: Scene, demand: Demand) -> str | None:
+    """Say which limit on leases holds a request; None where none does."""
+    if view.policy.modes.quota != "enforce":
+        return None
+    held_up = caps(view, demand)
+    return None if held_up is None else _("No forecast: {why}").format(why=held_up.reason.message)
 
 
 def _range(times: list[datetime], known: Known, zone: str) -> Forecast:
     """Read the range from the starts in all courses; where one has none, no end is told."""
     if not times:
-        return _none(_("Nothing that is declared makes room for it within three weeks."))
+        return none(
+            _("No forecast: nothing that is declared makes room for it within three weeks.")
+        )
     earliest, latest = times[0], times[-1] if len(times) == COURSES else None
     learned = known.lives.known
     return Forecast(
@@ -171,7 +251,12 @@ def _lifetime(view: Scene, lease: OpenLease) -> timedelta:
 
 
 def _course(
-    view: Scene, known: Known, number: int, wishes: Iterable[Wish], asked: Sequence[Wish]
+    view: Scene,
+    known: Known,
+    number: int,
+    wishes: Iterable[Wish],
+    asked: Sequence[Wish],
+    later: Iterable[tuple[datetime, Wish]],
 ) -> dict[str, datetime]:
     now = view.snapshot.at
     free = Counter((one.node, one.part) for one in view.free)
@@ -183,6 +268,7 @@ def _course(
         [_lived(one, known, number) for one in wishes],
         now,
         asked=asked,
+        later=later,
         comers=comers(view.policy, view.pool, known.past, now, number),
     )
 
@@ -207,6 +293,8 @@ def _callable(view: Scene, lease: OpenLease) -> datetime | None:
     pool = view.policy.pools[view.pool]
     if not pool.reclaim or lease.standing is not Standing.borrowed or lease.called_in is not None:
         return None
+    if lease.state is LeaseState.held and lease.reservation is None:
+        return view.snapshot.at
     return max(view.snapshot.at, safe_until(view.policy, lease)) + pool.notice
 
 

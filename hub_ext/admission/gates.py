@@ -6,6 +6,7 @@ quota is enforced.
 
 from collections.abc import Callable
 from datetime import datetime
+from operator import attrgetter
 
 from ..lease import OpenLease
 from . import budgets
@@ -51,6 +52,31 @@ def caps(scene: Scene, demand: Demand) -> Queued | Denied | None:
     team, at = scene.policy.teams[demand.team], scene.snapshot.at
     if team.largest_request is not None and demand.units > team.largest_request:
         return too_large(demand, team.largest_request)
+    for limit, like, cap in _limits(scene, demand):
+        ours = _counted(scene, like, demand)
+        claims = sum(1 for one, _ in scene.taken if like(one, demand))
+        if len(ours) + claims >= limit:
+            return cap(demand, ours, limit, at)
+    return None
+
+
+def full_limits(scene: Scene, demand: Demand) -> tuple[tuple[tuple[OpenLease, ...], int], ...]:
+    """Give for each limit that holds a request its leases, and how many of them must end."""
+    found = []
+    for limit, like, _cap in _limits(scene, demand):
+        ours = _counted(scene, like, demand)
+        if len(ours) >= limit:
+            found.append((ours, len(ours) - limit + 1))
+    return tuple(found)
+
+
+def _counted(scene: Scene, like: "_Like", demand: Demand) -> tuple[OpenLease, ...]:
+    return tuple(one for one in scene.others if one.holding and one.pool and like(one, demand))
+
+
+def _limits(scene: Scene, demand: Demand) -> tuple[tuple[int, "_Like", "_Cap"], ...]:
+    """Limits on leases that a request is under, in the order in which they are told."""
+    team = scene.policy.teams[demand.team]
     project = scene.policy.projects.get(demand.project or "")
     task = scene.policy.task_types.get(demand.task_type or "")
     limits: tuple[tuple[int | None, _Like, _Cap], ...] = (
@@ -59,32 +85,27 @@ def caps(scene: Scene, demand: Demand) -> Queued | Denied | None:
         (None if project is None else project.most_leases, _by_project, project_cap),
         (None if task is None else task.most_leases, _by_task, task_cap),
     )
-    for limit, like, cap in limits:
-        if limit is None:
-            continue
-        ours = tuple(
-            lease for lease in scene.others if lease.holding and lease.pool and like(lease, demand)
-        )
-        claims = sum(1 for one, _ in scene.taken if like(one, demand))
-        if len(ours) + claims >= limit:
-            return cap(demand, ours, limit, at)
-    return None
+    return tuple((limit, like, cap) for limit, like, cap in limits if limit is not None)
 
 
-def kind_of(scene: Scene, demand: Demand) -> tuple[str, ...]:
-    """What an answer depends on beside the pool: the same is told to requests of one kind."""
-    team = scene.policy.teams.get(demand.team)
-    capped = team is not None and team.most_leases_per_person is not None
-    return (
-        demand.team,
-        demand.flavor,
-        demand.key.user if capped else "",
-        demand.project or "",
-        demand.task_type or "",
-        "guaranteed" if demand.only_guaranteed else "",
-        demand.alone or "",
-        *budgets.kind(scene, demand),
-    )
+Kind = tuple[object, ...]
+"""What an answer depends on beside the pool: the same is told to requests of one kind."""
+
+_PLAIN = attrgetter("team", "flavor", "project", "task_type", "only_guaranteed", "alone")
+
+
+def kinds(scene: Scene) -> Callable[[Demand], Kind]:
+    """Give what tells the kind of a request; it is asked of each in a long line."""
+    teams = scene.policy.teams.items()
+    capped = {name for name, team in teams if team.most_leases_per_person is not None}
+    if not capped and not scene.snapshot.budgets:
+        return _PLAIN
+
+    def kind(demand: Demand) -> Kind:
+        user = demand.key.user if demand.team in capped else ""
+        return (*_PLAIN(demand), user, *budgets.kind(scene, demand))
+
+    return kind
 
 
 _Like = Callable[[OpenLease | Demand, Demand], bool]

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hub_ext.admission.decide import Admitted
-from hub_ext.admission.forecast import Known, forecast
+from hub_ext.admission.forecast import MOST, Known, forecast
 from hub_ext.admission.lives import WHOLE, Lives, Past, chance, life, lives
-from hub_ext.lease import Cause, Forecast, LeaseId, Notice, OpenLease, Reason
+from hub_ext.lease import Cause, Forecast, LeaseId, LeaseState, Notice, OpenLease, Reason
 from hub_ext.policy.model import Policy
 from tests.support.pools import NOON, Commons, make_policy, team
 
@@ -128,12 +128,92 @@ def test_what_no_declared_end_makes_room_for_has_no_time() -> None:
     assert "declared" in found.words
 
 
-def test_a_request_that_a_cap_holds_has_no_time() -> None:
-    quota = {"whole": {"nominal": "2"}, "cut": {"nominal": "0.5"}}
-    policy = make_policy({"a": team(quota, name="a", most_leases_per_person=1)}, whole=2)
-    commons = full(policy, "x")
+def capped(whole: int = 2, **limits: Any) -> Policy:
+    quota = {"whole": {"nominal": str(whole)}, "cut": {"nominal": "0.5"}}
+    return make_policy({"a": team(quota, name="a", **limits)}, whole=whole)
+
+
+def test_a_request_that_a_cap_holds_starts_when_one_of_its_leases_has_ended() -> None:
+    commons = full(capped(whole=3, most_leases_per_person=1), "yx")
     mine = commons.waits("x", "a", "one", server="more")
-    assert told(commons, mine).earliest is None
+    found = told(commons, mine)
+    assert found.earliest == found.latest == commons.leases[1].ends_at
+
+
+def test_where_its_cap_has_room_it_waits_for_a_device_as_well() -> None:
+    commons = full(capped(whole=2, most_leases_per_person=1), "xy")
+    other = commons.waits("vera", "a", "one")
+    mine = commons.waits("x", "a", "one", server="more")
+    assert told(commons, other).earliest == commons.leases[0].ends_at
+    assert told(commons, mine).earliest == commons.leases[1].ends_at
+
+
+def test_behind_others_of_the_same_cap_it_says_so() -> None:
+    commons = full(capped(most_leases_per_person=1), "x")
+    first = commons.waits("x", "a", "one", server="more")
+    second = commons.waits("x", "a", "one", server="most")
+    assert told(commons, first).earliest is not None
+    found = told(commons, second)
+    assert (found.earliest, found.latest) == (None, None)
+    assert "same limit on leases before it" in found.words
+
+
+def test_what_a_policy_never_allows_names_the_rule_in_place_of_a_time() -> None:
+    policy = capped(whole=3)
+    commons = full(policy, "x")
+    mine = commons.waits("vera", "a", "two")
+    small = policy.teams["a"].model_copy(update={"largest_request": 840})
+    commons.policy = policy.model_copy(update={"teams": {"a": small}})
+    found = told(commons, mine)
+    assert found.earliest is None
+    assert found.words.startswith("No forecast: ")
+    assert "one server of team a may hold at most 1 GPU" in found.words
+
+
+def waits_alone(commons: Commons, user: str) -> OpenLease:
+    """Let somebody wait for a MIG device on a GPU that nobody else has a part of."""
+    lease = commons.waits(user, "a", "half").model_copy(update={"alone": "gpu", "units": 840})
+    commons.leases[-1] = lease
+    return lease
+
+
+def test_what_shares_with_nobody_cannot_start_before_a_gpu_is_empty() -> None:
+    commons = Commons(owned(whole=1))
+    commons.asks("x", "a", "half")
+    commons.asks("y", "a", "half")
+    mine = waits_alone(commons, "vera")
+    found = told(commons, mine)
+    assert (found.earliest, found.latest) == (commons.leases[1].ends_at, None)
+    assert "no whole GPU can be empty before" in found.words
+    commons.leases[0] = commons.leases[0].model_copy(update={"ends_at": None})
+    assert "nothing that is declared leaves a whole GPU" in told(commons, mine).words
+
+
+def test_far_behind_it_starts_not_before_those_of_its_kind_that_are_followed() -> None:
+    commons = full(owned(whole=1), "x")
+    waiting = [commons.waits(f"w{n}", "a", "one") for n in range(MOST + 2)]
+    found = forecast(commons.snapshot, Known(ALL_WHOLE)).waiting
+    last, beyond = found[waiting[MOST - 1].id], found[waiting[-1].id]
+    assert last.earliest is not None
+    assert (beyond.earliest, beyond.latest) == (last.earliest, None)
+    assert "at the earliest" in beyond.words
+    stranger = commons.waits("w", "a", "two")
+    other = forecast(commons.snapshot, Known(ALL_WHOLE)).waiting[stranger.id]
+    assert other.earliest is None
+    assert other.words == "No forecast: too many wait before it to follow them all."
+
+
+def test_every_request_and_every_newcomer_is_told_something() -> None:
+    commons = full(capped(whole=2, most_leases=2, most_leases_per_person=1), "xy")
+    for n in range(MOST + 5):
+        commons.waits(f"w{n}", "a", ("one", "two")[n % 2])
+    commons.waits("x", "a", "one", server="more")
+    waits_alone(commons, "z")
+    made = forecast(commons.snapshot, Known(ALL_WHOLE))
+    waiting = [one.id for one in commons.leases if one.state is LeaseState.queued]
+    assert set(made.waiting) == set(waiting)
+    assert {name for _team, name in made.coming} >= {"one", "two"}
+    assert all(one.words for one in (*made.waiting.values(), *made.coming.values()))
 
 
 def test_a_newcomer_comes_after_all_who_wait() -> None:
