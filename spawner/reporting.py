@@ -16,6 +16,7 @@ from hub_ext.errors import UnreachableError
 from hub_ext.lease import (
     Liveness,
     ProcessRef,
+    Reason,
     Report,
     ReportKind,
     ServerKey,
@@ -77,6 +78,10 @@ class ReportingMixin(Spawner):
         """With what the server ended, where that is known."""
         return await self.poll()
 
+    def end_reason(self) -> Reason | None:
+        """Why the server ended, in words for its person, where a spawner class knows."""
+        return None
+
     async def liveness(self) -> Liveness:
         """What is known of the server now; a poll that fails proves nothing."""
         try:
@@ -135,7 +140,13 @@ class ReportingMixin(Spawner):
     def report_end(self, now: Liveness, exit_code: int | None = None) -> None:
         """Report the end of the attempt under way, unless the governor itself refused it."""
         if self.trace is not None and not self.trace.settled:
-            self._report(self.trace, _ended(self.key, self.trace, now, exit_code))
+            told = _ended(self.key, self.trace, now, exit_code)
+            self._report(self.trace, told.model_copy(update={"reason": self.end_reason()}))
+
+    def report_gone(self, trace: Trace) -> None:
+        """Report that the server of an attempt is gone, long after its end was asked for."""
+        told = _ended(self.key, trace, Liveness.gone)
+        self._report(trace, told.model_copy(update={"reason": self.end_reason()}))
 
     def report_start(self) -> None:
         """Report that the server of the attempt under way was started."""

@@ -11,12 +11,25 @@ from hub_ext.lease import AttemptId, LeaseId, ProcessRef, Value
 _LOG = logging.getLogger("gpu-commons.spawner")
 
 
+class Container(Value):
+    """Where a server stands on Kubernetes: the pod's namespace and name, known before it is."""
+
+    namespace: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        """Namespace and name in one, as logs show them."""
+        return f"{self.namespace}/{self.name}"
+
+
 class Trace(Value):
     """One attempt. Kept in the hub's spawner state; never taken from a person's options."""
 
     attempt_id: AttemptId
     lease_id: LeaseId | None = None
     process: ProcessRef | None = None
+    container: Container | None = None
     launched: bool = False
     """The program was started, or that was tried."""
     asked: bool = False

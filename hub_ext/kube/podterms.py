@@ -3,7 +3,6 @@
 It decides nothing: what may start, and on which quota, is decided before.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..errors import RefusedError
@@ -25,7 +24,14 @@ from .names import (
     place,
 )
 
-__all__ = ["PRIORITY_CLASS", "PodSettings", "gpu_resource", "place_of", "pod_terms"]
+__all__ = [
+    "PRIORITY_CLASS",
+    "PodSettings",
+    "gpu_resource",
+    "place_of",
+    "pod_terms",
+    "toleration_of",
+]
 
 PRIORITY_CLASS = "gpu-commons"
 """The one class of all governed pods: with two, the cluster's own scheduler would stop one lease
@@ -88,7 +94,7 @@ def pod_terms(
         resource_name=resource,
         resource_count=count,
         node_selector=_selector(resolved.pool, pool),
-        tolerations=() if pool is None else tuple(_toleration(one) for one in pool.tolerations),
+        tolerations=() if pool is None else tuple(toleration_of(one) for one in pool.tolerations),
         runtime_class=None if pool is None else pool.runtime_class,
         priority_class=settings.priority_class,
         labels=_labels(lease, resolved),
@@ -132,13 +138,14 @@ def _image(environment: Environment | None) -> str | None:
     return f"{environment.image}@{environment.digest}"
 
 
-def _selector(name: str | None, pool: Pool | None) -> Mapping[str, str]:
+def _selector(name: str | None, pool: Pool | None) -> dict[str, str]:
     if name is None or pool is None:
         return {}
     return dict(pool.selector) or {FLAVOR_LABEL: label_value(name)}
 
 
-def _toleration(taint: Taint) -> Toleration:
+def toleration_of(taint: Taint) -> Toleration:
+    """Write a tolerated taint of the policy as a pod has it."""
     return Toleration(
         key=taint.key, operator=taint.operator, value=taint.value, effect=taint.effect
     )

@@ -180,6 +180,8 @@ class Report(Value):
     """The hub called `stop()`: somebody or something asked for the end."""
     refused: bool = False
     """The attempt ended in a refusal, before any process was made."""
+    reason: Reason | None = None
+    """Why it ended, in words for its person, where the spawner knows more than an exit code."""
     age_ms: Annotated[int, Field(ge=0, le=10**11)] = 0
     """How long ago it happened: a report may have waited for a governor that was away."""
 

@@ -13,6 +13,7 @@ from ..lease import (
     Liveness,
     OpenLease,
     ProcessRef,
+    Reason,
     Report,
     ReportKind,
 )
@@ -102,7 +103,7 @@ def _ended(turn: Turn, lease: OpenLease, told: Report) -> None:
     # under the very pid and birth is not gone.
     alive = turn.desk.alive(known) is Liveness.alive
     if told.liveness is Liveness.gone and not alive:
-        why = end_reason(known, cause, told.exit_code)
+        why = _why(known, cause, told)
         close(turn, known, End(cause, at=_end_of(turn, known, told), reason=why))
         return
     if known.state is LeaseState.stopping:
@@ -116,10 +117,19 @@ def _ended(turn: Turn, lease: OpenLease, told: Report) -> None:
                 "state_since": turn.now,
                 "stop_asked_at": turn.now,
                 "cause": cause,
-                "reason": end_reason(known, cause),
+                "reason": _why(known, cause, told),
             }
         )
     )
+
+
+def _why(lease: OpenLease, cause: Cause, told: Report) -> Reason:
+    """Explain an end: as it was explained before, else as the spawner saw it, else by its cause."""
+    known = end_reason(lease, cause, told.exit_code)
+    explained = lease.cause is cause and lease.reason is not None
+    if told.reason is None or explained or told.asked:
+        return known
+    return told.reason.model_copy(update={"figures": {**known.figures, **told.reason.figures}})
 
 
 def _end_of(turn: Turn, lease: OpenLease, told: Report) -> datetime:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -28,6 +28,7 @@ from hub_ext.lease import (
     Liveness,
     Offer,
     OfferSheet,
+    PodTerms,
     PoolName,
     Problem,
     ProfileName,
@@ -86,6 +87,8 @@ class FakeGovernor:
     message: Reason | None = None
     environment: Environment | None = None
     simulated: bool = True
+    pod_of: Callable[[Ask, Offer], PodTerms] | None = None
+    """Makes the terms of pods, as a governor of a cluster does."""
     delay_s: float = 0.0
     fail_next: int = 0
     """That many requests are answered with 500."""
@@ -182,6 +185,7 @@ class FakeGovernor:
             currency="EUR",
             isolation=chosen.isolation,
             simulated=self.simulated and chosen.pool is not None,
+            pod=None if self.pod_of is None else self.pod_of(ask, chosen),
         )
 
     # -- how it is reached --------------------------------------------------------------------

@@ -48,7 +48,7 @@ OWNERS = {
     "sqlite3": ("hub_ext/ledger/",),
     "pynvml": ("hub_ext/telemetry/nvml",),
     "plotly": ("hub_ext/reports/figures.py",),
-    "kubernetes_asyncio": ("hub_ext/kube/",),
+    "kubernetes_asyncio": ("hub_ext/kube/", "spawner/kube"),
 }
 """Library -> the only places that may import it."""
 

@@ -74,6 +74,25 @@ def test_an_end_that_is_no_end_keeps_the_device_and_counts(site: Site, liveness:
     assert site.lease(grant) == lease
 
 
+def test_the_spawners_own_words_explain_an_end_that_nobody_asked_for(site: Site) -> None:
+    words = Reason(code="evicted", message="The machine put your server out.")
+    grant = site.run("vera")
+    told = Report(
+        kind=ReportKind.ended,
+        key=grant.key,
+        liveness=Liveness.unknown,
+        exit_code=137,
+        reason=words,
+    )
+    site.governor.report(grant.attempt_id, told, now=site.now)
+    assert site.lease(grant).reason == words.model_copy(update={"figures": {"exit_code": 137}})
+    # A stop that was asked for has its own words, whatever was seen besides.
+    other = site.run("sam", "cpu")
+    asked = told.model_copy(update={"key": other.key, "asked": True})
+    site.governor.report(other.attempt_id, asked, now=site.now)
+    assert site.lease(other).reason != words
+
+
 def test_gone_is_not_believed_while_this_machine_sees_the_process(site: Site) -> None:
     grant = site.run("vera")
     site.ended(grant, Liveness.gone)

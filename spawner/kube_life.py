@@ -1,0 +1,113 @@
+"""Whether the server behind a pod lives, and with what it ended. Pure: reads a pod as JSON.
+
+Proof of an end is only what the kubelet of a known machine wrote, or that the object is gone.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub_ext.lease import Liveness
+
+Pod = Mapping[str, Any]
+
+SERVER = "notebook"
+"""KubeSpawner's name of the container that is the server."""
+
+LOST = frozenset({"DeletionByTaintManager", "DeletionByPodGC"})
+"""Reasons of a disruption that comes without a word of the machine itself."""
+
+UNPROVEN = frozenset({"NodeLost", *LOST})
+
+
+def phase(pod: Pod) -> str:
+    """Phase as Kubernetes has it."""
+    return str((pod.get("status") or {}).get("phase") or "Pending")
+
+
+def statuses(pod: Pod) -> tuple[Mapping[str, Any], ...]:
+    """What the kubelet says of each container, those that prepare it first."""
+    told = pod.get("status") or {}
+    return (*(told.get("initContainerStatuses") or ()), *(told.get("containerStatuses") or ()))
+
+
+def server_status(pod: Pod) -> Mapping[str, Any]:
+    """What the kubelet says of the server's own container; empty where it says nothing."""
+    return next((one for one in statuses(pod) if one.get("name") == SERVER), {})
+
+
+def condition(pod: Pod, kind: str) -> Mapping[str, Any]:
+    """One condition of a pod; empty where it has none of the kind."""
+    found = (pod.get("status") or {}).get("conditions") or ()
+    return next((one for one in found if one.get("type") == kind), {})
+
+
+def disruption(pod: Pod) -> str:
+    """Why somebody wants it gone, as Kubernetes names it; empty where nobody does."""
+    found = condition(pod, "DisruptionTarget")
+    return str(found.get("reason") or "") if found.get("status") == "True" else ""
+
+
+def deleting(pod: Pod) -> bool:
+    """Whether it was asked to end."""
+    return bool((pod.get("metadata") or {}).get("deletionTimestamp"))
+
+
+def scheduled(pod: Pod) -> bool:
+    """Whether it has a machine."""
+    return bool((pod.get("spec") or {}).get("nodeName"))
+
+
+def machine_lost(pod: Pod) -> bool:
+    """Whether its machine does not answer, so that nothing it says of the pod is news."""
+    if (pod.get("status") or {}).get("reason") in UNPROVEN or phase(pod) == "Unknown":
+        return True
+    return disruption(pod) in LOST
+
+
+def doomed(pod: Pod) -> bool:
+    """Whether it will never serve again, though nobody can prove that it has ended."""
+    return deleting(pod) and machine_lost(pod)
+
+
+def liveness_of(pod: Pod | None) -> Liveness:
+    """Tell what a pod proves; None is one that the API does not have any more."""
+    if pod is None:
+        return Liveness.gone
+    if machine_lost(pod):
+        return Liveness.unknown
+    if phase(pod) in ("Succeeded", "Failed"):
+        return Liveness.gone
+    return Liveness.alive
+
+
+def exit_code_of(pod: Pod) -> int | None:
+    """With what the server's container ended last; None where nobody says."""
+    told = server_status(pod)
+    for state in (told.get("state") or {}, told.get("lastState") or {}):
+        code = (state.get("terminated") or {}).get("exitCode")
+        if code is not None:
+            return int(code)
+    return None
+
+
+def ended(pod: Pod) -> bool:
+    """Whether the server's container has ended for good, or its whole pod has."""
+    return phase(pod) in ("Succeeded", "Failed")
+
+
+def restarts(pod: Pod) -> int:
+    """How often the server's container was started again."""
+    return int(server_status(pod).get("restartCount") or 0)
+
+
+def waiting_reason(told: Mapping[str, Any]) -> str:
+    """Why a container waits, as the kubelet names it; empty where it does not."""
+    return str(((told.get("state") or {}).get("waiting") or {}).get("reason") or "")
+
+
+def server_over(pod: Pod) -> bool:
+    """Whether the server's container has ended and is not started again."""
+    if ended(pod):
+        return True
+    code = ((server_status(pod).get("state") or {}).get("terminated") or {}).get("exitCode")
+    return code is not None and (code == 0 or deleting(pod))
