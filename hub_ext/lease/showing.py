@@ -202,5 +202,7 @@ class LeaseView(Value):
     """What its owner can count on; None without a GPU and before it starts."""
     task_title: str = ""
     """What it is for, in the policy's words; empty is unlabelled."""
+    environment_now: Environment | None = None
+    """What its next start would get, where the project has pinned another since; else None."""
     change: Change | None = None
     """The change of profile that was asked for and waits; None where none does."""

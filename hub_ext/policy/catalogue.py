@@ -32,7 +32,6 @@ from .model import (
     Policy,
     Profile,
     ShareFlavor,
-    TaskType,
     cpu_millis,
     flavor_kind,
     flavor_name,
@@ -46,6 +45,7 @@ __all__ = [
     "PriceSpan",
     "Resolved",
     "choices",
+    "environment_of",
     "led_by",
     "longest_for",
     "may_choose",
@@ -201,7 +201,7 @@ def resolve(policy: Policy, person: Person, choice: Choice, at: datetime) -> Res
         person=person,
         team=team,
         project=project,
-        environment=None if project is None else _environment(policy, project, labelled),
+        environment=None if project is None else environment_of(policy, project, task),
         profile=ProfileName(name),
         title=profile.title,
         description=profile.description,
@@ -340,12 +340,13 @@ def _project(policy: Policy, choice: Choice, team: TeamName) -> ProjectName | No
     )
 
 
-def _environment(policy: Policy, project: str, task: TaskType | None) -> Environment | None:
-    """Take the environment that the task type names, else the project's first."""
+def environment_of(policy: Policy, project: str, task: str | None) -> Environment | None:
+    """Take the environment that a task type names, else the project's first; None has none."""
     pins = policy.projects[project].environments
     if not pins:
         return None
-    named = None if task is None else task.environment
+    kind = policy.task_types.get(task or "")
+    named = None if kind is None else kind.environment
     name = named if named is not None and named in pins else next(iter(pins))
     pin = pins[name]
     return Environment(name=name, prefix=pin.prefix, image=pin.image, digest=pin.digest)

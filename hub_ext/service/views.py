@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from ..admission.contract import of_lease
 from ..lease import (
     Cost,
+    Environment,
     Isolation,
     LeaseId,
     LeaseState,
@@ -16,6 +17,8 @@ from ..lease import (
     ServerKey,
 )
 from ..metering import cost
+from ..policy.catalogue import environment_of
+from ..policy.model import Policy
 from ..units import whole_seconds
 from .attempts import keyed
 from .changing import under_way
@@ -83,10 +86,20 @@ def _view(
             "extend_max_s": most_extension(turn, lease)[0] if live else 0,
             "can_stop": live,
             "contract": of_lease(policy, lease, turn.now) if policy is not None else None,
+            "environment_now": _environment_now(policy, lease) if policy is not None else None,
             "readings": newest(turn.desk, lease, turn.now),
             "verdict": turn.desk.verdicts.get(lease.id),
         }
     )
+
+
+def _environment_now(policy: Policy, lease: OpenLease) -> Environment | None:
+    """Give what is pinned by now, where a lease that runs has another."""
+    got = lease.grant.environment if lease.grant is not None else None
+    if got is None or lease.project not in policy.projects:
+        return None
+    now = environment_of(policy, str(lease.project), lease.task_type)
+    return now if now is not None and now.digest != got.digest else None
 
 
 def _task_title(turn: Turn, lease: OpenLease) -> str:

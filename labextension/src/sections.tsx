@@ -15,6 +15,7 @@ import {
   causeWords,
   hardware,
   isolationWords,
+  newerWords,
   noticeWords,
   programWords,
   standsWords
@@ -247,7 +248,7 @@ export function Details(props: ISectionProps): React.ReactElement {
         <Fact name={trans.__('Standing')} note={standingMeans}>
           {standing}
         </Fact>
-        <Fact name={trans.__('Environment')}>
+        <Fact name={trans.__('Environment')} note={newerWords(model.view, trans)}>
           {environment === null ? (
             trans.__('not pinned')
           ) : (

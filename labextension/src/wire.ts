@@ -143,6 +143,8 @@ export interface IView {
   verdict: IVerdict | null;
   simulated: boolean;
   isolation: Isolation;
+  /** What the next start would get, where the project has pinned another since. */
+  environment_now: IEnvironment | null;
   contract: IContract | null;
   /** What it is for, in the policy's words; empty is unlabelled. */
   task_title: string;

@@ -5,9 +5,9 @@
 
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { coarse, duration, instant } from './format';
+import { coarse, duration, instant, shortDigest } from './format';
 import type { LeaseModel } from './model';
-import type { ILease, INotice, IPageState, ISwitchOffer, Isolation, Standing } from './wire';
+import type { ILease, INotice, IPageState, ISwitchOffer, IView, Isolation, Standing } from './wire';
 
 /** Short text, long text, and how urgent it is. */
 export interface IFace {
@@ -287,6 +287,18 @@ export function switchedWords(offer: ISwitchOffer, trans: TranslationBundle): st
     'Asked for %1. This server goes on until there is room for it; the panel says how far it is.',
     offer.title
   );
+}
+
+/** Tell whoever runs on an environment that another is pinned by now; empty where none is. */
+export function newerWords(view: IView | null, trans: TranslationBundle): string {
+  const now = view?.environment_now ?? null;
+  return now === null
+    ? ''
+    : trans.__(
+        'The project has pinned %1 (%2) since. Stop and start your server to get it.',
+        now.name,
+        shortDigest(now.digest)
+      );
 }
 
 /** What separates this lease from others on the same hardware. */

@@ -81,6 +81,7 @@ export function aView(changes: Partial<IView> = {}): IView {
     verdict: null,
     simulated: false,
     isolation: 'mig',
+    environment_now: null,
     contract: null,
     task_title: '',
     change: null,

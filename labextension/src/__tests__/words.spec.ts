@@ -10,6 +10,7 @@ import {
   face,
   hardware,
   lostWords,
+  newerWords,
   offerFacts,
   programWords,
   standsWords,
@@ -24,6 +25,21 @@ function seen(state: IPageState, connection: Connection = 'open'): LeaseModel {
   model.receive(state);
   return model;
 }
+
+describe('an environment that another was pinned for', () => {
+  it('is named with its digest and what to do', () => {
+    const digest = `sha256:${'b'.repeat(64)}`;
+    const view = aView({ environment_now: { name: 'dev', digest } });
+    expect(newerWords(view, trans)).toBe(
+      'The project has pinned dev (bbbbbbbbbbbb) since. Stop and start your server to get it.'
+    );
+  });
+
+  it('is not spoken of while there is none', () => {
+    expect(newerWords(aView(), trans)).toBe('');
+    expect(newerWords(null, trans)).toBe('');
+  });
+});
 
 describe('the status item', () => {
   it('tells GPU, rate, cost and time left', () => {

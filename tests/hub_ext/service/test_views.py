@@ -15,8 +15,9 @@ from hub_ext.lease import (
     VerdictState,
 )
 from hub_ext.policy.catalogue import Person
+from hub_ext.policy.load import loads
 from hub_ext.service.strangers import Stranger
-from tests.support.governing import Site
+from tests.support.governing import POLICY, Site
 
 VERA = ServerKey(user=UserName("vera"))
 
@@ -197,3 +198,27 @@ def test_offers_are_made_by_the_function_that_decides(site: Site) -> None:
     site.run("vera")
     after = [o for o in site.governor.offers(person, now=site.now).offers if o.profile == "one"]
     assert [o.standing for o in after] == ["would_queue"]
+
+
+PINNED = POLICY.replace(
+    "maps: {team: vision}",
+    'maps: {team: vision, environments: {dev: {image: r.example/torch, digest: "sha256:DIGEST"}}}',
+)
+
+
+def test_who_runs_on_an_environment_is_told_that_another_is_pinned_by_now(site: Site) -> None:
+    old, new = (loads(PINNED.replace("DIGEST", letter * 64)) for letter in "ab")
+    site.governor.set_policy(old, now=site.now)
+    asked = site.asking("vera")
+    pinned = site.governor.environment_of(asked, now=site.now)
+    assert pinned is not None
+    site.started(site.governor.ask(asked, now=site.now, checks={pinned: pinned}))
+    assert site.governor.view(VERA, now=site.now).environment_now is None
+    site.governor.set_policy(new, now=site.now)
+    by_now = site.governor.view(VERA, now=site.now).environment_now
+    assert by_now is not None
+    assert (by_now.name, by_now.digest) == ("dev", "sha256:" + "b" * 64)
+    lease = site.governor.view(VERA, now=site.now).lease
+    assert lease is not None
+    assert lease.grant is not None
+    assert lease.grant.environment == pinned, "what runs keeps what it got"
