@@ -20,7 +20,7 @@ from tests.support.rendering import PLACE, of_kind, site_data, site_policy
 pytestmark = [pytest.mark.kube, pytest.mark.smoke]
 
 POLICY = PLACE / "policy.yaml"
-SITE = Site()
+SITE = Site(agent_image="registry.example/gpu-commons:1.0", device_namespace="gpu-operator")
 FOREIGN = ("jupyterhub", "gpu-operator")
 """Namespaces that somebody else makes: the hub's, and the device plugin's."""
 
@@ -156,6 +156,17 @@ def test_one_namespace_for_all_can_be_applied(plane: ControlPlane) -> None:
 
     assert render(plane, *words, "--apply") == 0
     assert render(plane, *words, "--diff") == 0
+
+
+def test_a_kind_that_the_cluster_lacks_is_said(
+    plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = tmp_path / "site.yaml"
+    site.write_text("service_monitor: true\n")
+
+    assert render(plane, "--site", str(site), "--apply") == 2
+
+    assert "this cluster knows no ServiceMonitor" in capsys.readouterr().err
 
 
 def test_without_rights_the_words_say_so(

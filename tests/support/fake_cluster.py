@@ -15,7 +15,8 @@ class FakeCluster:
     """Objects by address; `unserved` are kinds that it lacks, `refusing` names that it refuses."""
 
     def __init__(self, *, unserved: tuple[str, ...] = (), refusing: tuple[str, ...] = ()) -> None:
-        self.objects: dict[str, Manifest] = {}
+        hub: Manifest = {"kind": "Namespace", "metadata": {"name": "jupyterhub"}}
+        self.objects: dict[str, Manifest] = {path_of(hub): hub}
         self.writes: list[str] = []
         self._applied: dict[str, set[Leaf]] = {}
         self._unserved = {KINDS[kind].path() for kind in unserved}

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from ...i18n import _
 from ...policy.model import Policy
 from .admission import admission
+from .agent import agent
 from .classes import classes
 from .configuration import kueue_configuration
+from .devices import configurations, device_doubts
 from .kinds import Manifest, rank
 from .namespaces import fences, namespaces_of
 from .network import network
@@ -28,12 +30,15 @@ def rendered(policy: Policy, site: Site) -> tuple[Manifest, ...]:
         *rights(policy, site),
         *admission(policy, site),
         *queues(policy, site),
+        *configurations(policy, site),
+        *agent(policy, site),
     )
     return tuple(sorted(made, key=rank))
 
 
 def doubts(policy: Policy) -> Iterator[str]:
     """Say what Kubernetes cannot do as the policy has it, and what is done instead."""
+    yield from device_doubts(policy)
     for name, pools in uneven(policy).items():
         worths = ", ".join(f"{pool} {units}/840" for pool, units in pools.items())
         yield _(

@@ -28,6 +28,8 @@ def kueue_configuration(policy: Policy, site: Site) -> dict[str, Any]:
                 {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": outside}
             ]
         },
+        # Jobs and pods are what the admission policies know how to hold back.
+        "integrations": {"frameworks": ["batch/job", "pod"]},
         "resources": {
             "excludeResourcePrefixes": ["cpu", "memory", "ephemeral-storage", "hugepages-"],
             "transformations": [

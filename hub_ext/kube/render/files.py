@@ -15,7 +15,9 @@ from ...errors import GpuCommonsError
 from ...i18n import _
 from ...policy.model import Policy
 from . import rendered
+from .chart import chart_values
 from .configuration import kueue_configuration
+from .devices import configuration_files, label_script
 from .kinds import KINDS
 from .site import Site
 from .text import documents, yaml_text
@@ -35,6 +37,13 @@ def files(policy: Policy, site: Site) -> Mapping[str, str]:
     return {
         **made,
         f"{_SETTINGS}/kueue.yaml": yaml_text(kueue_configuration(policy, site)),
+        f"{_SETTINGS}/chart.yaml": yaml_text(chart_values(site)),
+        f"{_SETTINGS}/label-nodes.sh": label_script(policy),
+        **{
+            f"{_SETTINGS}/{name}/{key.removesuffix('.yaml')}.yaml": text
+            for name, texts in configuration_files(policy).items()
+            for key, text in texts.items()
+        },
     }
 
 

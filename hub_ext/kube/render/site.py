@@ -38,6 +38,18 @@ class Site(BaseModel):
     submitters: tuple[str, ...] = ()
     """Who may submit batch jobs through the projects' queues: users as the API server names them,
     groups as `group:NAME`. Default nobody: whoever may set Kueue's labels uses a project's GPUs."""
+    agent_image: Annotated[str, StringConstraints(min_length=1, max_length=500)] | None = None
+    """Image of the agent, with its tag or digest; absent means that no agent is rendered."""
+    agent_namespace: Label = "gpu-commons-agent"
+    """Namespace of the agents: they see every GPU of a node, so nobody else's pods are there."""
+    governor_port: Annotated[int, Field(strict=True, ge=1, le=65535)] = 8000
+    """Port of the governor's Service, which is called as its service account."""
+    service_monitor: bool = False
+    """Whether a ServiceMonitor of the Prometheus operator is rendered. Default no: the kind is
+    lacking where that operator is."""
+    device_namespace: Label | None = None
+    """Namespace of NVIDIA's operator, for the configurations of mig-parted and of the device plugin
+    (`gpu-operator`); absent means that they are only written as files."""
 
 
 def user_of(namespace: str, name: str) -> str:

@@ -90,7 +90,7 @@ def test_after_applying_nothing_differs(
 ) -> None:
     assert main(["render", "--policy", POLICY, "--diff"]) == 1
     assert "create ClusterQueue gc-robotics: is not there" in capsys.readouterr().out
-    assert cluster.objects == {}
+    assert cluster.writes == []
 
     assert main(["render", "--policy", POLICY, "--apply"]) == 0
     assert "create ClusterQueue gc-robotics" in capsys.readouterr().out

@@ -141,12 +141,12 @@ def test_what_is_not_ours_is_never_taken_away() -> None:
 
 
 def test_what_is_being_deleted_already_is_no_difference() -> None:
-    cluster = FakeCluster()
-    settle(cluster, made_of())
-    fewer = made_of(without_project("sky-survey"))
-    for path, one in cluster.objects.items():
-        if "sky-survey" in path:
-            one["metadata"]["deletionTimestamp"] = "2026-12-01T00:00:00Z"
+    cluster, fewer = FakeCluster(), made_of(without_project("sky-survey"))
+    settle(cluster, fewer)
+    queue = of_kind(made_of(), "ClusterQueue")["gc-vision.sky-survey"]
+    # Kueue keeps a queue until its last Workload is gone.
+    since = {"deletionTimestamp": "2026-12-01T00:00:00Z"}
+    cluster.put({**queue, "metadata": {**queue["metadata"], **since}})
 
     assert look(cluster, fewer) == ()
 

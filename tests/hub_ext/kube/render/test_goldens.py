@@ -10,6 +10,13 @@ from tests.support.rendering import PLACE, site_policy
 SITES = {
     "by-project": Site(submitters=("group:researchers",)),
     "one-namespace": Site(namespace="jupyterhub"),
+    "everything": Site(
+        hub_namespace="hub",
+        agent_image="registry.example/gpu-commons:1.0",
+        service_monitor=True,
+        device_namespace="gpu-operator",
+        dns=("169.254.20.10/32",),
+    ),
 }
 
 
