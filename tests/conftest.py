@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 
 from tests.controlplane.fixtures import control_plane, full_control_plane, kubelet
+from tests.support.kube_listing import listing
 from tests.support.postgres import PostgresServer
 
 __all__ = ["control_plane", "full_control_plane", "kubelet", "postgres"]
@@ -35,6 +36,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what drives a browser where there is none."""
     if item.get_closest_marker("browser") and shutil.which("chromium") is None:
         pytest.skip("no Chromium here (Debian: apt install chromium)")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List the scenarios of the contract that a real Kueue was told."""
+    kinds = ("passed", "failed", "error", "skipped")
+    lines = list(listing(one for kind in kinds for one in terminalreporter.getreports(kind)))
+    if lines:
+        terminalreporter.section("contract on a real Kueue")
+        for line in lines:
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

@@ -48,6 +48,7 @@ def start_kueue(plane: ControlPlane, **settings: Any) -> None:
     for kind in kinds:
         path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{kind['metadata']['name']}"
         plane.api.wait(path, _established, seconds=KINDS_S)
+    _wait_until_served(plane, kinds)
     hooks, health = free_port(), free_port()
     config = _configuration(plane, hooks, health)
     _written(plane).write_text(json.dumps({**config, **settings}))
@@ -63,6 +64,24 @@ def start_kueue(plane: ControlPlane, **settings: Any) -> None:
     for manifest in _manifests(plane.shop, WEBHOOKS):
         plane.api.apply([_on_loopback(manifest, hooks, authority)])
     _wait_until_it_follows(plane)
+
+
+def _wait_until_served(plane: ControlPlane, kinds: list[Manifest]) -> None:
+    """See all kinds in the list of what is served: that comes later than their conditions.
+
+    Kueue looks there once, at its start, and ends where one lacks.
+    """
+    wanted: dict[str, set[str]] = {}
+    for kind in kinds:
+        spec = kind["spec"]
+        path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}"
+        wanted.setdefault(path, set()).add(spec["names"]["plural"])
+    for path, plurals in wanted.items():
+        plane.api.wait(
+            path,
+            lambda found, plurals=plurals: plurals <= {one["name"] for one in found["resources"]},  # type: ignore[misc]
+            seconds=KINDS_S,
+        )
 
 
 def _wait_until_it_follows(plane: ControlPlane) -> None:
