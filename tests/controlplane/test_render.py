@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from hub_ext.cli import main
-from hub_ext.kube.render import Manifest, Site, rendered
+from hub_ext.kube.render import Manifest, Site, kueue_configuration, rendered
 from hub_ext.kube.render.kinds import KINDS, place_of
 from hub_ext.kube.render.marks import LABEL_RENDERED, RENDERED
 from hub_ext.kube.render.site import user_of
 from hub_ext.kube.render.text import yaml_text
 from tests.controlplane import queues
 from tests.controlplane.api import ApiError
+from tests.controlplane.kueue import kueue_with
 from tests.controlplane.plane import ControlPlane
 from tests.support.rendering import PLACE, of_kind, site_data, site_policy
 
@@ -200,3 +201,74 @@ def test_governor_and_hub_may_do_what_they_must_and_no_more(plane: ControlPlane)
     assert not plane.allowed(hub, "delete", "persistentvolumeclaims", space)
     assert not plane.allowed(governor, "create", "pods", space)
     assert not plane.allowed(governor, "patch", "clusterqueues", "", kueue)
+
+
+def test_batch_work_and_leases_share_the_quota_that_is_rendered(plane: ControlPlane) -> None:
+    policy = site_policy()
+    made = kueue_configuration(policy, SITE)
+    # The integration of jobs needs the controllers of Kubernetes, and none run here.
+    settings = {"resources": made["resources"], "integrations": {"frameworks": ["pod"]}}
+    settings["managedJobsNamespaceSelector"] = made["managedJobsNamespaceSelector"]
+    assert render(plane, "--apply") == 0
+    space = "gpu-team-robotics"
+    plane.service_account(space, "default")
+    path = f"/api/v1/namespaces/{space}/pods"
+    with kueue_with(plane, **settings):
+        _delete_guards(plane)
+        # Robotics holds two GPUs, cut into eight turns; a lease has one and a half of them.
+        plane.api.create(
+            queues.workloads_path(space),
+            _lease(space, "turns"),
+        )
+        plane.api.wait(queues.workloads_path(space, "lease"), lambda w: queues.holds(w, "Admitted"))
+        for name in ("first", "second", "third"):
+            plane.api.create(path, _batch(name))
+            time.sleep(1.1)  # Kueue orders by whole seconds
+        for name in ("first", "second"):
+            plane.api.wait(f"{path}/{name}", lambda one: not one["spec"].get("schedulingGates"))
+        assert plane.api.get(f"{path}/third")["spec"]["schedulingGates"]
+        plane.api.delete(queues.workloads_path(space, "lease"))
+        plane.api.wait(f"{path}/third", lambda one: not one["spec"].get("schedulingGates"))
+        first = plane.api.get(f"{path}/first")
+        assert first["spec"]["nodeSelector"] == {"gpu-commons.dev/pool": "turns"}
+        for name in ("first", "second", "third"):
+            plane.api.patch(f"{path}/{name}", {"metadata": {"finalizers": None}})
+            plane.api.delete(f"{path}/{name}", gracePeriodSeconds="0")
+
+
+def _lease(space: str, pool: str) -> Manifest:
+    """Make the Workload of a lease, which names its pool by its selector."""
+    whole = queues.workload("lease", space, "gpu-commons", units=1260)
+    template = whole["spec"]["podSets"][0]["template"]["spec"]
+    template["nodeSelector"] = {"gpu-commons.dev/pool": pool}
+    return whole
+
+
+def _batch(name: str) -> Manifest:
+    """Make a batch pod for one turn, as `restricted` demands it."""
+    resources = {"nvidia.com/gpu.shared": "1"}
+    container = {
+        "name": "main",
+        "image": "none",
+        "resources": {"limits": resources, "requests": {**resources, "cpu": "1"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "runAsNonRoot": True,
+            "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    }
+    labels = {"kueue.x-k8s.io/queue-name": "gpu-commons", "kueue.x-k8s.io/priority-class": "gc-job"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"containers": [container], "restartPolicy": "Never"},
+    }
+
+
+def _delete_guards(plane: ControlPlane) -> None:
+    """Take the admission policies away: this is about quota, and the tests' Kueue is the admin."""
+    for kind in ("ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"):
+        for one in _ours(plane, kind):
+            plane.api.delete(_path({**one, "kind": kind}))
