@@ -22,6 +22,13 @@ from .errors import GpuCommonsError, LedgerError
 from .i18n import _
 from .intruders import check
 from .ledger.places import noted
+from .spawning import (
+    ANY_HOST,
+    SpawnerName,
+    choose,
+    default_api_url,
+    on_kubernetes,
+)
 from .statedir import LOOPBACK, StateDir
 
 GOVERNOR = "gpu-commons"
@@ -38,8 +45,6 @@ SLOW_SPAWN_S = 5
 """How long a start request waits for its outcome. The ask alone may take 2 s, and a refusal that
 comes later is answered 202, without words."""
 
-_ANY_HOST = {None, "", "*", "0.0.0.0", "::"}  # noqa: S104 - told apart here, not bound
-
 _HUB_6 = version_info[0] >= 6  # noqa: PLR2004 - the version that brought `start:servers`
 
 
@@ -51,12 +56,15 @@ class _Site:
     state: StateDir
     url: str
     environment: dict[str, str]
+    spawner: type
+    elsewhere: bool
+    """The governor is a service of its own that the hub does not start."""
 
 
 def configure(  # noqa: PLR0913 - a configuration call: keywords with defaults, named at the call
     c: Config,
     *,
-    policy: str | Path,
+    policy: str | Path | None = None,
     state: str | Path | None = None,
     devices: Literal["auto", "nvml", "simulated"] = "auto",
     agent: bool = True,
@@ -65,6 +73,9 @@ def configure(  # noqa: PLR0913 - a configuration call: keywords with defaults, 
     admin_groups: Iterable[str] = (),
     settings: Mapping[str, object] | None = None,
     api_url: str | None = None,
+    spawner: SpawnerName | type | None = None,
+    governor: str | None = None,
+    tokens: str | Path | None = None,
 ) -> StateDir:
     """Add governor, agent, spawner, roles and scopes to a hub's configuration.
 
@@ -75,6 +86,7 @@ def configure(  # noqa: PLR0913 - a configuration call: keywords with defaults, 
     policy, state
         The policy file, whose changes the governor follows, and a private directory for ledger,
         tokens and run files (default: GPU_COMMONS_STATE, else `gpu-commons` beside the hub).
+        Without `governor` a policy is needed.
     devices, agent
         Where GPUs come from: NVML, the simulated node, or whichever is there; and whether the
         hub also runs the agent that reads this machine's GPUs.
@@ -85,7 +97,13 @@ def configure(  # noqa: PLR0913 - a configuration call: keywords with defaults, 
         agent's.
     api_url
         Address of the API as users' servers reach it. Default: through the hub's proxy, which
-        suits servers on this machine and a proxy without TLS.
+        suits servers on this machine, a proxy without TLS, and the Zero to JupyterHub chart.
+    spawner
+        `local`, `kubernetes`, or a governed class. Default: a governed class that the hub has, else
+        `kubernetes` where it has KubeSpawner, else `local`.
+    governor, tokens
+        Address of a governor that runs by itself, such as a Deployment, and the directory with the
+        tokens that it shares with the hub: `governor`, `spawner`, `agent` and `cli`.
 
     Raises
     ------
@@ -95,24 +113,38 @@ def configure(  # noqa: PLR0913 - a configuration call: keywords with defaults, 
         The policy file is not there, or the state directory holds a damaged token.
     """
     check()
-    policy = Path(policy).expanduser().absolute()
-    if not policy.is_file():
-        raise GpuCommonsError(
-            _("There is no policy file at {path}. Name the right one in configure().").format(
-                path=policy
-            )
-        )
-    kept = StateDir(Path(state or os.environ.get("GPU_COMMONS_STATE") or "gpu-commons"))
-    more = {"state": kept.path, "policy": policy, "devices": devices, "hub": hub}
+    before = c.JupyterHub.get("spawner_class")
+    chosen, replaces = choose(None if isinstance(before, LazyConfigValue) else before, spawner)
+    found = _policy_file(policy, elsewhere=governor is not None)
+    kept = StateDir(
+        Path(state or os.environ.get("GPU_COMMONS_STATE") or "gpu-commons"),
+        tokens=None if tokens is None else Path(tokens),
+    )
+    more = {"state": kept.path, "policy": found or "", "devices": devices, "hub": hub}
     environment = _environment({**more, **_ledger(), **(settings or {})})
-    site = _Site(c, kept, f"http://{LOOPBACK}:{kept.port('governor')}", environment)
+    url = governor or f"http://{LOOPBACK}:{kept.port('governor')}"
+    site = _Site(c, kept, url.rstrip("/"), environment, chosen, governor is not None)
     _add_services(site, agent=agent, period_s=(settings or {}).get("period_s"))
     _add_roles(site, agent=agent, admins=admins, admin_groups=admin_groups)
     _open_to_users(c)
-    _set_spawner(site, hub, api_url or api_url_for_servers)
+    _set_spawner(site, hub, api_url or default_api_url(chosen), replaces=replaces)
     _keep_refusals_harmless(c)
     _remember(site, hub)
     return kept
+
+
+def _policy_file(policy: str | Path | None, *, elsewhere: bool) -> Path | None:
+    """Find the policy file; a governor that runs elsewhere has its own."""
+    if policy is None and elsewhere:
+        return None
+    found = Path(policy or "policy.yaml").expanduser().absolute()
+    if not found.is_file():
+        raise GpuCommonsError(
+            _("There is no policy file at {path}. Name the right one in configure().").format(
+                path=found
+            )
+        )
+    return found
 
 
 def _environment(settings: Mapping[str, object]) -> dict[str, str]:
@@ -142,7 +174,7 @@ def _remember(site: _Site, hub: str) -> None:
 def _public(c: Config) -> str:
     """Address that the proxy binds, as this machine reaches it."""
     bound = urlsplit(str(_present(c.JupyterHub, "bind_url", "") or "http://:8000"))
-    host = LOOPBACK if bound.hostname in _ANY_HOST else bound.hostname
+    host = LOOPBACK if bound.hostname in ANY_HOST else bound.hostname
     base = str(_present(c.JupyterHub, "base_url", "") or bound.path).rstrip("/")
     return f"{bound.scheme}://{host}:{bound.port or (443 if bound.scheme == 'https' else 80)}{base}"
 
@@ -177,12 +209,11 @@ def _add_services(site: _Site, *, agent: bool, period_s: object) -> None:
         {
             "name": GOVERNOR,
             "url": site.url,
-            "command": [*start, "governor"],
             "api_token": site.state.token("governor"),
             "oauth_no_confirm": True,
             # Groups tell whose lead somebody is; `admin` comes with the name.
             "oauth_client_allowed_scopes": ["custom:gpu-commons:admin", "read:users:groups!user"],
-            **run,
+            **({} if site.elsewhere else {"command": [*start, "governor"], **run}),
         },
         {"name": SPAWNER, "api_token": site.state.token("spawner"), "display": False},
         {"name": CLI, "api_token": site.state.token("cli"), "display": False},
@@ -191,14 +222,15 @@ def _add_services(site: _Site, *, agent: bool, period_s: object) -> None:
         # The ledger's address may hold a password, and the agent has no use for it.
         kept = {k: v for k, v in site.environment.items() if k != "GPU_COMMONS_LEDGER_URL"}
         beside = {**kept, "GPU_COMMONS_GOVERNOR_URL": _api(site)}
+        command = [*start, "agent", *(["--period", str(period_s)] if period_s else [])]
+        # On Kubernetes agents run where the GPUs are, and only their token is known here.
+        here = not (site.elsewhere or on_kubernetes(site.spawner))
         services.append(
             {
                 "name": AGENT,
-                "command": [*start, "agent", *(["--period", str(period_s)] if period_s else [])],
                 "api_token": site.state.token("agent"),
                 "display": False,
-                **run,
-                "environment": beside,
+                **({"command": command, **run, "environment": beside} if here else {}),
             }
         )
     _extend(site.c.JupyterHub, "services", services)
@@ -282,41 +314,23 @@ def _server_scopes(
     return [*dict.fromkeys([*base, ACCESS])]
 
 
-def _set_spawner(site: _Site, hub: str, api_url: str | Callable[[object], str]) -> None:
-    # Only now: before `check()` a foreign `spawner` would have been imported and run.
-    from spawner.governed import GovernedMixin  # noqa: PLC0415
-    from spawner.local import GovernedLocalSpawner  # noqa: PLC0415
-
-    chosen = site.c.JupyterHub.get("spawner_class")
-    if not (isinstance(chosen, type) and issubclass(chosen, GovernedMixin)):
-        if chosen is not None and not isinstance(chosen, LazyConfigValue):
-            _say(
-                _("GPU Commons replaces spawner_class {old} by {new}.").format(
-                    old=chosen, new=GovernedLocalSpawner.__name__
-                )
+def _set_spawner(
+    site: _Site, hub: str, api_url: str | Callable[[object], str], *, replaces: bool
+) -> None:
+    if replaces:
+        _say(
+            _("GPU Commons replaces spawner_class {old} by {new}.").format(
+                old=site.c.JupyterHub.spawner_class, new=site.spawner.__name__
             )
-        # The class, never its name: a name is looked up in the working directory first.
-        site.c.JupyterHub.spawner_class = GovernedLocalSpawner
+        )
+    # The class, never its name: a name is looked up in the working directory first.
+    site.c.JupyterHub.spawner_class = site.spawner
     governed = site.c.GovernedMixin
     governed.governor_url = _api(site)
     governed.token_file = str(site.state.token_file("spawner"))
     governed.state_dir = str(site.state.path)
     governed.hub_name = hub
     _merge(site.c.Spawner, "environment", {"GPU_COMMONS_API_URL": api_url})
-
-
-def api_url_for_servers(_spawner: object) -> str:
-    """Address of the API as a user's server reaches it: through the proxy.
-
-    Called by the hub at each start, when the proxy's address is settled.
-    """
-    from jupyterhub.app import JupyterHub  # noqa: PLC0415 - the running hub, only inside it
-
-    app = JupyterHub.instance()
-    bound = urlsplit(app.bind_url)
-    host = LOOPBACK if bound.hostname in _ANY_HOST else bound.hostname
-    port = bound.port or (443 if bound.scheme == "https" else 80)
-    return f"{bound.scheme}://{host}:{port}{app.base_url}services/{GOVERNOR}/api/v1"
 
 
 def _keep_refusals_harmless(c: Config) -> None:

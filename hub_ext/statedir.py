@@ -29,13 +29,16 @@ class StateDir:
     ----------
     path
         Made with mode 0700 where it is missing; tightened where others could read it.
+    tokens
+        Where tokens are instead, that others made and share: a mounted Secret. None are made there.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, tokens: Path | None = None) -> None:
         self.path = path.expanduser().absolute()
-        self.tokens = self.path / "tokens"
+        self.shared = tokens is not None
+        self.tokens = (tokens or self.path / "tokens").expanduser().absolute()
         self.run_file = self.path / RUN_FILE
-        for folder in (self.path, self.tokens):
+        for folder in (self.path,) if self.shared else (self.path, self.tokens):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.chmod(0o700)
 
@@ -55,6 +58,8 @@ class StateDir:
             When the file holds something else; it is not overwritten, since others may use it.
         """
         file = self.token_file(name)
+        if self.shared:
+            return self._shared_token(file)
         with suppress(FileExistsError):
             made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(made, "w", encoding="ascii") as stream:
@@ -66,6 +71,20 @@ class StateDir:
                 _(
                     "{file} holds no token of 64 hexadecimal characters. "
                     "Delete it and start again; a new one is made."
+                ).format(file=file)
+            )
+        return text
+
+    def _shared_token(self, file: Path) -> str:
+        try:
+            text = file.read_text(encoding="ascii", errors="replace").strip()
+        except OSError:
+            text = ""
+        if not _TOKEN.fullmatch(text):
+            raise GpuCommonsError(
+                _(
+                    "{file} holds no token of 64 hexadecimal characters. Put one into the Secret "
+                    "that is mounted there; `openssl rand -hex 32` makes one."
                 ).format(file=file)
             )
         return text

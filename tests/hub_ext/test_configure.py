@@ -11,8 +11,9 @@ from jupyterhub.app import JupyterHub
 from traitlets.config import Config
 
 from hub_ext import configure as subject
-from hub_ext.configure import ACCESS, api_url_for_servers, configure
+from hub_ext.configure import ACCESS, configure
 from hub_ext.errors import GpuCommonsError, IntruderError
+from hub_ext.spawning import api_url_for_servers
 from spawner.local import GovernedLocalSpawner
 
 ROOT = Path(__file__).parents[2]
