@@ -34,16 +34,19 @@ from .form_choices import (
     unnamed_task,
     wait_words,
 )
+from .form_standing import (
+    MARKS,
+    ShareRow,
+    impossible,
+    outcome_words,
+    share_projects,
+    share_rows,
+    standing_words,
+    starts,
+)
 from .options import ALONE, BORROW, NO_BORROWING, NO_WAIT, OFFER, SHARED, TASK, WAIT, Options
 
 _STARTS = frozenset({Standing.guaranteed, Standing.borrowed, Standing.unmetered})
-_MARKS = {
-    Standing.guaranteed: "✓",
-    Standing.borrowed: "⇄",
-    Standing.unmetered: "✓",
-    Standing.would_queue: "…",
-    Standing.denied: "✕",
-}
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,7 @@ class Row:
     simulated: bool
     disabled: bool
     checked: bool
+    shares: tuple[ShareRow, ...] = ()
 
 
 def render(page: Page) -> str:
@@ -110,6 +114,7 @@ def render(page: Page) -> str:
         projects=(projects := _projects(page)),
         project=page.chosen.project or _usual_project(page, projects),
         shared_out=_shared_out(page),
+        share_projects=share_projects(page.offers) if page.sheet is not None else (),
         problem=page.problem,
         nothing="" if page.offers or page.problem else _nothing_words(page.sheet),
         simulated=any(offer.simulated for offer in page.offers),
@@ -143,7 +148,7 @@ def _row(
         title=offer.title,
         description=offer.description,
         standing=offer.standing,
-        mark=_MARKS[offer.standing],
+        mark=MARKS[offer.standing],
         badge=standing_words(offer.standing),
         device=tuple(_device_facts(page, offer)),
         machine=tuple(_machine_facts(page, offer)),
@@ -153,9 +158,15 @@ def _row(
         reason="" if page.sheet is None or offer.pool is None else _reason(offer),
         outcome=outcome_words(offer.standing, _name(page, offer)),
         simulated=offer.simulated,
-        disabled=offer.standing is Standing.denied,
+        disabled=impossible(offer),
         checked=offer is checked,
+        shares=_shares(page, offer),
     )
+
+
+def _shares(page: Page, offer: Offer) -> tuple[ShareRow, ...]:
+    """Standing for each project; a sheet that is gone tells none."""
+    return () if page.sheet is None else tuple(share_rows(page.offers, offer, _name(page, offer)))
 
 
 def _reason(offer: Offer) -> str:
@@ -165,40 +176,6 @@ def _reason(offer: Offer) -> str:
     if offer.contract is None or not offer.contract.called_in:
         return offer.reason.message
     return f"{offer.reason.message} {offer.contract.words}"
-
-
-def standing_words(standing: Standing) -> str:
-    """Say how an offer stands to the quota."""
-    match standing:
-        case Standing.guaranteed:
-            return _("guaranteed")
-        case Standing.borrowed:
-            return _("borrowed")
-        case Standing.would_queue:
-            return _("would have to wait")
-        case Standing.denied:
-            return _("not possible")
-        case Standing.unmetered:
-            return _("no quota needed")
-
-
-def outcome_words(standing: Standing, name: str) -> str:
-    """Say what Start does with an offer; nothing of what cannot be chosen."""
-    match standing:
-        case Standing.guaranteed:
-            words = _("{name} can start now: its team's guarantee covers it.")
-        case Standing.borrowed:
-            words = _("{name} can start now, on quota that others leave free.")
-        case Standing.unmetered:
-            words = _("{name} can start now: it needs no quota.")
-        case Standing.would_queue:
-            words = _(
-                "{name} cannot start now. Start would only tell the reason, or let it wait as "
-                "chosen above; neither is charged."
-            )
-        case Standing.denied:
-            return ""
-    return words.format(name=name)
 
 
 def _running(page: Page) -> list[tuple[str, str]]:
@@ -236,7 +213,7 @@ def _name(page: Page, offer: Offer) -> str:
 
 def _unchosen_words(page: Page) -> str:
     """What stands in the outcome's place while nothing is chosen."""
-    if any(offer.standing in _STARTS for offer in page.offers):
+    if any(starts(offer) for offer in page.offers):
         return _("Choose a profile.")
     return _("Nothing here can start now; each profile says why.")
 
@@ -317,7 +294,7 @@ def _checked(page: Page) -> Offer | None:
     last = [
         offer
         for offer in page.offers
-        if offer.standing is not Standing.denied
+        if not impossible(offer)
         and offer.profile == page.chosen.profile
         and page.chosen.team in (None, offer.team)
     ]

@@ -7,7 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import RefusedError
 from ..i18n import _
-from ..lease import Device, OfferSheet, PoolName, Reason, ServerKey, ServerName, Standing
+from ..lease import (
+    Device,
+    Offer,
+    OfferSheet,
+    PoolName,
+    ProjectName,
+    Reason,
+    ServerKey,
+    ServerName,
+    ShareOffer,
+    Standing,
+)
 from ..policy.catalogue import Person, choices, projects_of, resolve, teams_of
 from .announced import bounded, told
 from .budgets import money
@@ -85,12 +96,51 @@ def offers(snapshot: Snapshot, person: Person) -> OfferSheet:
         at=snapshot.at,
         teams=teams,
         projects=projects_of(snapshot.policy, teams),
-        offers=tuple(made),
+        offers=_of_shares(snapshot, requests, made),
         simulated=any(device.simulated for device in snapshot.devices),
         policy_generation=snapshot.generation,
         message=None if made else refused or _nothing(person, teams),
         timezone=snapshot.policy.timezone,
     )
+
+
+def _of_shares(
+    snapshot: Snapshot, requests: Sequence[Request], made: Sequence[Offer]
+) -> tuple[Offer, ...]:
+    """Decide what stands otherwise for another project of the team, as its share is another."""
+    shares: dict[int, list[ShareOffer]] = {}
+    asked: list[tuple[int, Request]] = []
+    for n, one in enumerate(made):
+        if not one.shared_out or len(one.projects) < 2:  # noqa: PLR2004 - else there is no choice
+            continue
+        for project in one.projects:
+            named = requests[n].resolved.choice.model_copy(update={"project": project})
+            try:
+                resolved = resolve(snapshot.policy, requests[n].resolved.person, named, snapshot.at)
+            except RefusedError as error:
+                why = Reason(code=error.code, message=error.message, figures=error.figures)
+                denied = ShareOffer(project=project, standing=Standing.denied, reason=why)
+                shares.setdefault(n, []).append(denied)
+                continue
+            asked.append((n, requests[n].model_copy(update={"resolved": resolved})))
+    answers = _offered(snapshot, [request for _n, request in asked])
+    for (n, request), answer in zip(asked, answers, strict=True):
+        told = ShareOffer(
+            project=ProjectName(str(request.resolved.project)),
+            standing=standing_of(answer),
+            reason=answer.reason,
+        )
+        shares.setdefault(n, []).append(told)
+    return tuple(
+        one.model_copy(update={"shares": _ordered(shares[n], one.projects)}) if n in shares else one
+        for n, one in enumerate(made)
+    )
+
+
+def _ordered(
+    shares: Sequence[ShareOffer], projects: Sequence[ProjectName]
+) -> tuple[ShareOffer, ...]:
+    return tuple(sorted(shares, key=lambda one: projects.index(one.project)))
 
 
 def _offered(snapshot: Snapshot, requests: Sequence[Request]) -> list[Decision]:
@@ -185,8 +235,7 @@ def _answer(view: Scene, demand: Demand) -> Decision:
     if waits is not None:
         return waits
     rules = caps(view, demand) or shares(view, demand, now)
-    mode = view.policy.modes.quota
-    if rules is not None and mode == "enforce":
+    if rules is not None and modes.quota == "enforce":
         return rules
     devices = place(view, demand)
     if devices is None:

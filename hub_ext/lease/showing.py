@@ -45,6 +45,14 @@ class Contract(Value):
     words: str
 
 
+class ShareOffer(Value):
+    """How an offer stands for one project, where projects have shares of the team's quota."""
+
+    project: ProjectName
+    standing: Standing
+    reason: Reason
+
+
 class Offer(Value):
     """A profile resolved for one person now, as the form and `GET offers` show it.
 
@@ -63,6 +71,8 @@ class Offer(Value):
     task_type: TaskTypeName | None = None
     shared_out: bool = False
     """Whether projects of the team have shares of this pool: `standing` is then `project`'s own."""
+    shares: tuple[ShareOffer, ...] = ()
+    """Where that is so and there is a choice: how it stands for each of `projects`."""
     may_borrow: bool = False
     """Whether the team may go beyond its guarantee here, so that waiting for it is a choice."""
     alone: tuple[Literal["gpu", "node"], ...] = ()

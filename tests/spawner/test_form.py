@@ -19,6 +19,7 @@ from hub_ext.lease import (
     Reason,
     RunningServer,
     ServerName,
+    ShareOffer,
     Standing,
     TaskChoice,
     TaskTypeName,
@@ -27,6 +28,7 @@ from hub_ext.lease import (
 from spawner.form import Page, isolation_words, render
 from spawner.form_choices import span_words
 from spawner.options import Options, options_from_form, read_options
+from tests.support.chromium import launched
 from tests.support.governor import FakeGovernor, offer
 
 VOID = {"input"}
@@ -416,3 +418,54 @@ def test_a_server_that_runs_can_change_its_profile_instead() -> None:
     assert 'href="/services/gpu-commons/switch/l-2"' in html
     assert "Change its profile" not in render(replace(shown, sheet=sheet, queue_page=""))
     assert "Change its profile" not in render(shown)
+
+
+def with_shares(*, maps: Standing, birds: Standing) -> Offer:
+    """An offer that stands otherwise for another project; `maps` is where none is chosen."""
+    standings = {"maps": maps, "birds": birds}
+    return offer(
+        "mig-small",
+        standing=maps,
+        project="maps",
+        projects=tuple(ProjectName(name) for name in standings),
+        shared_out=True,
+        shares=tuple(
+            ShareOffer(
+                project=ProjectName(name),
+                standing=standing,
+                reason=Reason(code="x", message=f"The share of {name}."),
+            )
+            for name, standing in standings.items()
+        ),
+    )
+
+
+def test_each_profile_tells_how_it_stands_for_which_project() -> None:
+    form = Read(render(page(with_shares(maps=Standing.would_queue, birds=Standing.guaranteed))))
+    assert "For project maps: would have to wait. The share of maps." in form.words
+    assert "For project birds: guaranteed. The share of birds." in form.words
+    assert "each profile tells how it stands for which" in form.words
+
+
+def test_what_another_project_may_have_can_be_chosen() -> None:
+    some = Read(render(page(with_shares(maps=Standing.denied, birds=Standing.guaranteed))))
+    assert "disabled" not in some.radios[0]
+    none = Read(render(page(with_shares(maps=Standing.denied, birds=Standing.denied))))
+    assert "disabled" in none.radios[0]
+
+
+@pytest.mark.browser
+def test_in_a_browser_badge_and_outcome_follow_the_chosen_project() -> None:
+    html = render(page(with_shares(maps=Standing.would_queue, birds=Standing.guaranteed)))
+    with launched() as chromium:
+        tab = chromium.new_page()
+        tab.set_content(f"<form>{html}</form>")
+        head, outcome = tab.locator(".gpu-commons-head"), tab.locator(".gpu-commons-outcome")
+        tab.get_by_role("radio").check()
+        assert "would have to wait" in head.inner_text()
+        assert "cannot start now" in outcome.inner_text()
+        tab.get_by_label("Project").select_option("birds")
+        assert "guaranteed" in head.inner_text()
+        assert "would have to wait" not in head.inner_text()
+        assert "can start now: its team's guarantee covers it" in outcome.inner_text()
+        assert "cannot start now" not in outcome.inner_text()

@@ -102,3 +102,40 @@ def test_an_offer_says_what_can_be_chosen_with_it() -> None:
     assert [task.lifetime_longest_s for task in by_profile["one"].task_types] == [0, 0]
     assert [by_profile[name].shared_out for name in ("one", "half", "cpu")] == [True, False, False]
     assert [by_profile[name].may_borrow for name in ("one", "cpu")] == [True, False]
+
+
+def shared_out() -> Commons:
+    """Team a has two GPUs: one is project maps' share, birds may have what is left of the rest."""
+    policy = make_policy(
+        {"a": team({"whole": {"nominal": "2"}}, over="queue", name="a")},
+        projects={
+            "maps": {"team": "a", "quota": {"whole": {"nominal": "1"}}},
+            "birds": {"team": "a", "quota": {"whole": {"nominal": "1"}}},
+        },
+    )
+    return Commons(policy)
+
+
+def test_where_projects_have_shares_each_is_told_what_its_start_would_be_told() -> None:
+    commons = shared_out()
+    commons.asks("u", "a", "one", project="birds")
+    ann = person("ann", "a")
+    one = next(x for x in offers(commons.snapshot, ann).offers if x.profile == "one")
+    assert one.project == "maps"
+    assert [share.project for share in one.shares] == ["maps", "birds"]
+    for share in one.shares:
+        choice = Choice(profile=one.profile, team=one.team, project=share.project)
+        asked = Request(
+            key=ServerKey(user=ann.user, server=ServerName("mine")),
+            resolved=resolve(commons.policy, ann, choice, commons.now),
+            requested_at=commons.now,
+        )
+        answer = decide(commons.snapshot, asked)
+        assert (share.standing, share.reason) == (standing_of(answer), answer.reason)
+    assert one.shares[0].standing is one.standing
+    assert one.shares[1].standing is not one.shares[0].standing
+
+
+def test_without_shares_or_a_choice_nothing_is_told_twice() -> None:
+    sheet = offers(Commons(POLICY).snapshot, person("ann", "a"))
+    assert all(one.shares == () for one in sheet.offers)
