@@ -49,7 +49,7 @@ from .showing import (
     Verdict,
     VerdictState,
 )
-from .state import AgentState, Health, PolicyState, PolicyView, PoolLoad, QueueSheet
+from .state import AgentState, BatchLoad, Health, PolicyState, PolicyView, PoolLoad, QueueSheet
 from .switching import Change, RunningServer, SwitchOffer, SwitchSheet
 from .ticket import Forecast, Ticket
 from .usage import Amount, Usage, UsageRow, UsageSum
@@ -91,6 +91,7 @@ __all__ = [
     "Amount",
     "Ask",
     "AttemptId",
+    "BatchLoad",
     "CalledIn",
     "CapacitySheet",
     "Cause",

@@ -6,7 +6,7 @@ from pydantic import AwareDatetime, Field
 
 from .asking import Reason
 from .ticket import Ticket
-from .words import PoolName, ShortText, Value
+from .words import PoolName, ProjectName, ShortText, TeamName, Value
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -49,14 +49,34 @@ class PoolLoad(Value):
     leases: Count
 
 
+class BatchLoad(Value):
+    """Work beside the servers that draws on the same quota in Kueue, shown as a job.
+
+    `units` it holds or waits for; it is never charged. `called_in`: Kueue has taken its quota back,
+    and waits for its end.
+    """
+
+    name: ShortText
+    namespace: ShortText
+    team: TeamName
+    project: ProjectName | None
+    pool: PoolName
+    units: Count
+    holds: bool
+    called_in: bool
+    since: AwareDatetime
+
+
 class QueueSheet(Value):
     """`GET queue`: load of the pools, and the waiting requests that the caller may see.
 
-    `drift` names each difference between declared and found devices, for admins alone.
+    `drift` names each difference between declared and found devices, for admins alone. `batch` are
+    jobs that draw on the same quota: all for admins, else those of teams that the caller leads.
     """
 
     at: AwareDatetime
     pools: tuple[PoolLoad, ...]
+    batch: tuple[BatchLoad, ...] = ()
     drift: tuple[str, ...] = ()
     waiting: tuple[ShortText, ...] = ()
     tickets: tuple[Ticket, ...] = ()

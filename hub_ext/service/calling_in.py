@@ -24,6 +24,7 @@ from ..lease import (
     Reason,
 )
 from .desk import Desk, Turn
+from .kueueforeign import is_foreign
 from .kueueintents import taken_back
 from .stops import stop
 from .tickets import release, settle_starts
@@ -86,7 +87,8 @@ def review(desk: Desk, *, now: datetime) -> int:
 def _settle(turn: Turn, planned: Plan) -> int:
     leases = turn.tx.leases()
     called = [one for one in leases if one.called_in is not None and one.state in LIVE]
-    calls = {call.victim: call for call in planned.calls}
+    # Batch work gets no notice: Kueue takes it as soon as its caller's number is written.
+    calls = {call.victim: call for call in planned.calls if not is_foreign(call.victim)}
     if turn.desk.book.policy.modes.quota != "enforce":
         _note_unenforced(turn, calls)
         calls = {}
@@ -99,7 +101,7 @@ def _settle(turn: Turn, planned: Plan) -> int:
     for call in calls.values():
         _carry_on(turn, turn.found(call.victim), call)
     waits = [one for one in leases if one.state is LeaseState.queued]
-    callers = {call.for_lease for call in calls.values()}
+    callers = {call.for_lease for call in planned.calls}
     callers |= {hold.for_lease for hold in planned.given_up}
     _mark_callers(turn, waits, callers, planned.served)
     return len(calls)

@@ -43,6 +43,12 @@ class Settings:
     kubeconfig: str = ""
     kube_namespace: str = ""
     kube_hub_namespace: str = ""
+    servers: Literal["processes", "pods"] = "processes"
+
+    @property
+    def on_kubernetes(self) -> bool:
+        """Whether servers are pods: then devices are places, and grants say what a pod is."""
+        return self.engine == "kueue" or self.servers == "pods"
 
 
 def _seconds(default: float, words: str) -> Float[float, int | float]:
@@ -95,6 +101,14 @@ class GovernorConfig(Configurable):
 
         Default `embedded`, which needs nothing installed. With `kueue` each lease with a GPU is a
         Workload, and nothing starts before Kueue has admitted it.""",
+    ).tag(config=True)
+    servers = Enum(
+        ["processes", "pods"],
+        "processes",
+        help="""What servers are: processes of this machine, or pods of a cluster.
+
+        Default `processes`. Where Kueue admits they are pods in any case; set `pods` for a small
+        cluster without Kueue.""",
     ).tag(config=True)
     kubeconfig = Unicode(
         help="""File that says where the Kubernetes API is and who we are there.

@@ -37,6 +37,7 @@ from .exemptions import Exemptions
 from .floor import Floor
 from .foreseen import Foreseen
 from .kueuebook import KueueBook
+from .kueueforeign import beside
 from .moving import Moves
 from .outages import Outages, serving
 from .policybook import PolicyBook
@@ -221,15 +222,18 @@ class Turn:
         RefusedError
             While no policy is in force.
         """
-        policy = self.policy
+        policy, single = self.policy, self.desk.settings.kube_namespace
         _found, drift = self.desk.floor.devices(policy, now=self.now)
+        devices = self.desk.in_service(policy, now=self.now)
+        leases = self.desk.ranks.numbered(policy, self.tx.leases(), self.now)
+        batch = beside(self.desk.kueue, policy, leases, devices, single=single, now=self.now)
         return Snapshot(
             policy=policy,
             generation=self.desk.book.state.generation,
             at=self.now,
-            leases=self.desk.ranks.numbered(policy, self.tx.leases(), self.now),
+            leases=(*leases, *batch) if batch else leases,
             recent=self.desk.ranks.recent.figures,
-            devices=self.desk.in_service(policy, now=self.now),
+            devices=devices,
             notes=(*drift, *self.desk.closed_words(policy, now=self.now)),
             maintenance=self.desk.outages.announced(self.now),
             reservations=self.reserved(policy),

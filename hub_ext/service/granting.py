@@ -7,6 +7,7 @@ from datetime import datetime
 
 from ..admission.decide import Admitted
 from ..admission.priority import started
+from ..kube.podterms import PodSettings, pod_terms
 from ..lease import (
     Ask,
     AttemptId,
@@ -15,6 +16,7 @@ from ..lease import (
     Grant,
     LeaseState,
     OpenLease,
+    PodTerms,
     Reason,
     Standing,
 )
@@ -182,7 +184,23 @@ def _grant(
         currency=resolved.currency,
         isolation=resolved.isolation,
         simulated=any(device.simulated for device in lease.devices),
+        pod=terms(turn, lease, resolved),
     )
+
+
+def terms(turn: Turn, lease: OpenLease, resolved: Resolved) -> PodTerms | None:
+    """Say what the pod of a lease is made of; None where servers are processes.
+
+    Raises
+    ------
+    RefusedError
+        When its environment is no image; then nothing of the turn happens.
+    """
+    settings = turn.desk.settings
+    if not settings.on_kubernetes:
+        return None
+    known = PodSettings(single=settings.kube_namespace or None)
+    return pod_terms(turn.desk.book.policy, resolved, lease, known)
 
 
 def _end(turn: Turn, lease: OpenLease, resolved: Resolved, admitted: Admitted) -> datetime:

@@ -13,6 +13,7 @@ from ..i18n import _, ngettext
 from ..lease import Health, OpenLease, PoolLoad, PoolName, QueueSheet, Reason, local_text
 from ..mig.geometry import declared_devices, device_units
 from .desk import Desk
+from .kueueforeign import listed
 from .kueueseen import faults
 from .words import server_words
 
@@ -43,7 +44,8 @@ def queue(desk: Desk, *, now: datetime) -> QueueSheet:
                 leases=len(here),
             )
         )
-    return QueueSheet(at=now, pools=tuple(pools), drift=drift)
+    batch = listed(desk.kueue, policy, single=desk.settings.kube_namespace)
+    return QueueSheet(at=now, pools=tuple(pools), drift=drift, batch=batch)
 
 
 def problems(desk: Desk, *, now: datetime) -> Mapping[str, tuple[str, ...]]:

@@ -35,6 +35,12 @@ class KueueCore:
         """Whether Kueue admits here, and does not answer."""
         return self._desk.kueue is not None and self._desk.kueue.away is not None
 
+    @property
+    def kueue_foreign(self) -> tuple[Seen, ...]:
+        """Workloads that are seen and are no leases of this governor."""
+        book = self._desk.kueue
+        return () if book is None else tuple(book.foreign.values())
+
     def kueue_saw(self, news: Seen | Gone, *, now: datetime) -> None:
         """Take one piece of news, and record what follows."""
         lease_id = book_of(self._desk).take(news)

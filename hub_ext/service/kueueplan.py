@@ -47,7 +47,7 @@ class Wish:
 def wishes(snapshot: Snapshot) -> dict[LeaseId, Wish]:
     """Give every lease with a GPU how it is to stand, by one look at all of them."""
     found = {one.lease.id: one for one in line(snapshot)}
-    submitted = _submitted(snapshot, found.values())
+    asks = submitted(snapshot, found.values())
     called: dict[LeaseId, list[LeaseId]] = {}
     for lease in snapshot.leases:
         if lease.called_in is not None and lease.state is not LeaseState.stopping:
@@ -58,7 +58,7 @@ def wishes(snapshot: Snapshot) -> dict[LeaseId, Wish]:
             continue
         if lease.state is LeaseState.queued:
             before = tuple(sorted(called.get(lease.id, ())))
-            made[lease.id] = Wish(lease.id in submitted, lease.priority, before)
+            made[lease.id] = Wish(lease.id in asks, lease.priority, before)
         elif lease.holding:
             made[lease.id] = Wish(active=True, number=number(lease))
     return made
@@ -75,7 +75,7 @@ def asking(number: int) -> int:
     return WAITING * BAND + number % BAND
 
 
-def _submitted(snapshot: Snapshot, waiting: Iterable[Waiting]) -> set[LeaseId]:
+def submitted(snapshot: Snapshot, waiting: Iterable[Waiting]) -> set[LeaseId]:
     """Requests that Kueue may admit.
 
     Inside a guarantee always. Those that would borrow only while no owner waits in the pool: else

@@ -12,9 +12,10 @@ from ..errors import RefusedError
 from ..lease import Ask, Cause, Grant, LeaseState, OpenLease, PoolName, Reason
 from .closing import End, close
 from .desk import Desk, Turn
-from .granting import asked_lease
+from .granting import asked_lease, terms
 from .kueuebook import away_reason
 from .kueueintents import book_of, submit
+from .kueueplan import submitted
 from .refusals import RETRY_S, would_queue
 from .tickets import join, still_waiting
 
@@ -41,10 +42,14 @@ def turns(turn: Turn) -> tuple[Waiting, ...]:
     if not gates(turn.desk):
         return found
     book = book_of(turn.desk)
+    # What Kueue admitted a moment before an owner came does not start either.
+    asks = submitted(snapshot, found)
     ready = [
         one
         for one in found
-        if book.has_quota(one.lease.id) and not book.is_answering(one.lease, turn.now)
+        if one.lease.id in asks
+        and book.has_quota(one.lease.id)
+        and not book.is_answering(one.lease, turn.now)
     ]
     theirs = _of_admitted(snapshot, ready)
     return tuple(
@@ -75,9 +80,11 @@ def _without_quota(turn: Turn, one: Waiting) -> Decision:
 def answered(turn: Turn, request: Request, lease: OpenLease) -> Decision:
     """Decide on a waiting request of which an attempt claims the device."""
     snapshot = turn.snapshot()
-    ready = gates(turn.desk) and book_of(turn.desk).has_quota(lease.id)
-    if lease.state is LeaseState.held or ready:
+    if lease.state is LeaseState.held:
         return reconsider(snapshot, request, lease.takes)
+    ready = gates(turn.desk) and book_of(turn.desk).has_quota(lease.id)
+    if ready and lease.id in submitted(snapshot, line(snapshot)):
+        return reconsider(snapshot, request, ())
     return decide(snapshot, request)
 
 
@@ -131,7 +138,10 @@ def begin(
 ) -> Awaited | RefusedError:
     """Record a request that could start, and ask Kueue for its quota; refuse it while it cannot."""
     book = book_of(turn.desk)
-    lease = turn.record(asked_lease(turn, asked, request.resolved))
+    lease = asked_lease(turn, asked, request.resolved)
+    # What cannot be a pod is refused before Kueue is asked.
+    terms(turn, lease, request.resolved)
+    lease = turn.record(lease)
     reason = book.why(lease)
     if book.blocked(turn.now) and asked.when is None:
         return not_queued(turn, lease, reason)

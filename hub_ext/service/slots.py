@@ -61,7 +61,7 @@ def place_of(device: Device) -> Device:
 def floor_for(settings: Settings) -> Floor:
     """Give the floor of one machine's devices, or of places on Kubernetes."""
     silence = timedelta(seconds=settings.agent_silence_s)
-    return SlotFloor(silence) if settings.engine == "kueue" else Floor(silence)
+    return SlotFloor(silence) if settings.on_kubernetes else Floor(silence)
 
 
 def _kind(device: Device) -> tuple[str, str, str | None]:

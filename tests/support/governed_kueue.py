@@ -223,6 +223,10 @@ class Cluster:
 
         return await self.core.run(read)
 
+    async def leases(self) -> tuple[OpenLease, ...]:
+        """All open leases."""
+        return await self.core.run(lambda core, _now: core.leases())
+
     # What follows is for conditions of `until`, which look in the core's own thread.
 
     def state(self, lease_id: LeaseId) -> LeaseState:
@@ -240,14 +244,21 @@ class Cluster:
         """Whether the governor knows that Kueue is away."""
         return self.site.governor.kueue_away
 
+    def knows(self, name: str) -> bool:
+        """Whether the governor has seen a Workload that is none of its leases."""
+        return any(one.name == name for one in self.site.governor.kueue_foreign)
+
     def stands(self, name: str, kind: str) -> bool:
         """Whether a condition of a Workload is true."""
+        if self.uid(name) is None:
+            return False
         found = self.kueue.body(name)["status"].get("conditions", [])
         return any(one["type"] == kind and one["status"] == "True" for one in found)
 
     def is_out(self, name: str) -> bool:
         """Whether a Workload is taken out of its queue."""
-        return self.kueue.body(name)["spec"].get("active", True) is False
+        there = self.uid(name) is not None
+        return there and self.kueue.body(name)["spec"].get("active", True) is False
 
     def uid(self, name: str) -> str | None:
         """Uid of a Workload; None where there is none."""
@@ -255,8 +266,8 @@ class Cluster:
         return next((one["uid"] for one in found if one["name"] == name), None)
 
     def number(self, name: str) -> int:
-        """Priority number of a Workload."""
-        return int(self.kueue.body(name)["spec"]["priority"])
+        """Priority number of a Workload; -1 where there is none."""
+        return int(self.kueue.body(name)["spec"]["priority"]) if self.uid(name) else -1
 
     def there(self) -> set[str]:
         """Names of all Workloads."""

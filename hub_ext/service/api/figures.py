@@ -86,8 +86,11 @@ class QueueHandler(BaseHandler):
             tickets = core.tickets(lambda lease: caller.sees(lease, policy), now=now)
             own = [one.lease_id for one in tickets if one.server.user == caller.name]
             could = {one: core.can_start(one, now=now) for one in own}
-            return core.queue(now=now).model_copy(
+            sheet = core.queue(now=now)
+            leads = caller.leads(policy)
+            return sheet.model_copy(
                 update={
+                    "batch": tuple(one for one in sheet.batch if caller.admin or one.team in leads),
                     "tickets": tuple(
                         one.model_copy(update={"can_start": could.get(one.lease_id, ())})
                         for one in tickets

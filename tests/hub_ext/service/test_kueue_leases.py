@@ -16,6 +16,8 @@ async def test_who_fits_is_answered_with_the_grant_and_has_a_workload(cluster: C
     assert (lease.state, lease.standing) == (LeaseState.running, Standing.guaranteed)
     assert cluster.kueue.holding() == {grant.lease_id}
     assert all(device.id.startswith("slot-") for device in grant.devices)
+    assert grant.pod is not None
+    assert (grant.pod.namespace, grant.pod.resource_name) == ("gpu-team-speech", "nvidia.com/gpu")
     assert cluster.kueue.body(grant.lease_id)["metadata"]["namespace"] == "gpu-team-speech"
     await cluster.until(lambda: cluster.number(grant.lease_id) == 2000, "it stands above who waits")
     await cluster.until(lambda: cluster.stands(grant.lease_id, "PodsReady"), "it is said to be up")

@@ -1,0 +1,62 @@
+"""Jobs in the same queues of Kueue: they count, are shown, are called in, and are never charged."""
+
+from typing import Any
+
+import pytest
+
+from hub_ext.errors import RefusedError
+from hub_ext.lease import LeaseState, QueueSheet, When
+from tests.support.governed_kueue import Cluster, told
+
+
+def submitted(cluster: Cluster, name: str, namespace: str, units: int, number: int) -> None:
+    """Let somebody submit a job of so many units."""
+    asks = {"requests": {"gpu-commons.dev/unit": str(units)}}
+    pod: dict[str, Any] = {
+        "nodeSelector": {"gpu-commons.dev/pool": "whole"},
+        "containers": [{"name": "main", "image": "none", "resources": asks}],
+    }
+    parts = [{"name": "main", "count": 1, "template": {"spec": pod}}]
+    owner = {"kind": "Job", "name": name, "controller": True}
+    metadata = {"name": f"job-{name}", "labels": {}, "ownerReferences": [owner]}
+    spec = {"queueName": "gpu-commons", "priority": number, "podSets": parts}
+    cluster.kueue.create(namespace, {"metadata": metadata, "spec": spec})
+
+
+async def sheet(cluster: Cluster) -> QueueSheet:
+    return await cluster.core.run(lambda core, now: core.queue(now=now))
+
+
+@told
+async def test_a_job_is_shown_and_what_it_holds_is_not_offered(cluster: Cluster) -> None:
+    submitted(cluster, "train-3", "gpu-maps", 1680, 1500)
+    await cluster.until(lambda: cluster.knows("job-train-3"))
+    (job,) = (await sheet(cluster)).batch
+    assert (job.name, job.team, job.project, job.pool) == ("Job train-3", "vision", "maps", "whole")
+    assert (job.units, job.holds, job.called_in) == (1680, True, False)
+    with pytest.raises(RefusedError) as refused:
+        await cluster.run("vera")
+    assert refused.value.code == "would-queue"
+    await cluster.run("sam")
+
+
+@told
+async def test_a_job_that_borrows_goes_when_an_owner_asks(cluster: Cluster) -> None:
+    submitted(cluster, "train-3", "gpu-maps", 1680, 1500)
+    await cluster.until(lambda: cluster.knows("job-train-3"))
+    owner = await cluster.waits("sue", "two", when=When.hold)
+    await cluster.until(lambda: cluster.number(owner.id) == 1999, "it comes before every job")
+    await cluster.until(lambda: cluster.stands("job-train-3", "Evicted"), "Kueue takes the job")
+    (job,) = (await sheet(cluster)).batch
+    assert job.called_in
+    cluster.kueue.delete(cluster.kueue.body("job-train-3"))
+    await cluster.until(lambda: cluster.state(owner.id) is LeaseState.held)
+    assert (await sheet(cluster)).batch == ()
+    assert [lease.id for lease in await cluster.leases()] == [owner.id]
+
+
+@told
+async def test_work_in_queues_of_others_is_none_of_ours(cluster: Cluster) -> None:
+    submitted(cluster, "elsewhere", "kitchen", 840, 1500)
+    await cluster.until(lambda: cluster.knows("job-elsewhere"))
+    assert (await sheet(cluster)).batch == ()
