@@ -17,11 +17,16 @@ from ..errors import GpuCommonsError
 from ..i18n import _
 from ..kube.api import Api
 from ..kube.applying import apply, differences
-from ..kube.render import Manifest, Site, doubts, rendered
+from ..kube.render import Manifest, Site, doubts, kueue_configuration, rendered
+from ..kube.render.chart import chart_values
+from ..kube.render.devices import label_script
 from ..kube.render.files import files, read_site, write
-from ..kube.render.text import documents
+from ..kube.render.text import documents, yaml_text
 from ..policy.load import load
 from ..policy.model import Policy
+
+PARTS = ("objects", "kueue", "chart", "nodes")
+"""What can be printed by itself; with `--out` all of it is written."""
 
 FINE, DIFFERENT, FAILED = 0, 1, 2
 
@@ -49,6 +54,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         default=_kubeconfig(env),
         help=_("address and credentials of the cluster (default: $KUBECONFIG, ~/.kube/config)"),
+    )
+    parser.add_argument(
+        "--part",
+        choices=PARTS,
+        default=PARTS[0],
+        help=_(
+            "what is printed: objects (default), what Kueue's own configuration needs, "
+            "what the chart's values need, or commands that label nodes"
+        ),
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
@@ -86,11 +100,23 @@ def _act(args: argparse.Namespace, policy: Policy, site: Site) -> int:
         made = rendered(policy, site)
         return asyncio.run(_in_cluster(args.kubeconfig, made, act=args.apply))
     if args.out is None:
-        sys.stdout.write(documents(rendered(policy, site)))
+        sys.stdout.write(_printed(args.part, policy, site))
         return FINE
     for name in write(args.out, files(policy, site)):
         print(name)
     return FINE
+
+
+def _printed(part: str, policy: Policy, site: Site) -> str:
+    match part:
+        case "kueue":
+            return yaml_text(kueue_configuration(policy, site))
+        case "chart":
+            return yaml_text(chart_values(site))
+        case "nodes":
+            return label_script(policy)
+        case _:
+            return documents(rendered(policy, site))
 
 
 async def _in_cluster(kubeconfig: Path | None, made: Sequence[Manifest], *, act: bool) -> int:

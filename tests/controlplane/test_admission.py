@@ -10,9 +10,10 @@ import pytest
 
 from hub_ext.kube.render import Site, rendered
 from hub_ext.kube.render.kinds import KINDS, Manifest
-from tests.controlplane.api import Api, ApiError
+from tests.controlplane.api import APPLY, Api, ApiError
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.queues import workload, workloads_path
+from tests.spawner.kube.conftest import KubeHub, hub  # noqa: F401 - a fixture
 from tests.support.rendering import of_kind, site_policy
 
 pytestmark = [pytest.mark.kube, pytest.mark.smoke]
@@ -226,6 +227,45 @@ def test_refused(api: Api, what: str, user: str, path: str, body: Manifest, word
 @pytest.mark.parametrize(("what", "user", "path", "body"), YES, ids=[one[0] for one in YES])
 def test_let_in(api: Api, what: str, user: str, path: str, body: Manifest) -> None:
     assert refused(api.acting_as(user), path, body) == ""
+
+
+def as_started(hub: KubeHub, profile: str) -> Manifest:  # noqa: F811 - the fixture's value
+    """Start a governed server, and give the pod that its spawner asks for."""
+
+    async def story() -> None:
+        spawner = hub.spawner(user_options={"profile": profile})
+        await spawner.start()
+        await spawner.stop()
+
+    hub.run(story)
+    made: Manifest = hub.kube.made[-1]
+    made["metadata"].pop("namespace", None)
+    return made
+
+
+@pytest.mark.parametrize("profile", ["mig-small", "cpu"])
+def test_what_the_hubs_spawner_starts_passes_all_of_it(
+    api: Api,
+    hub: KubeHub,  # noqa: F811 - the fixture's value
+    profile: str,
+) -> None:
+    runtime = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "nvidia"}
+    api.patch(
+        "/apis/node.k8s.io/v1/runtimeclasses/nvidia",
+        {**runtime, "metadata": {"name": "nvidia"}},
+        content=APPLY,
+        fieldManager="tests",
+    )
+    made = as_started(hub, profile)
+
+    assert refused(api.acting_as(HUB), PODS, made) == ""
+    # The same pod by anybody else: as it is, and without the labels of a lease.
+    assert NO_LABEL in refused(api.acting_as(PERSON), PODS, made)
+    if profile != "cpu":
+        labels = made["metadata"]["labels"]
+        for key in [key for key in labels if key.startswith("gpu-commons.dev/")]:
+            del labels[key]
+        assert BY_LEASE in refused(api.acting_as(PERSON), PODS, made)
 
 
 def changed(api: Api, path: str, patch: Manifest) -> str:

@@ -19,6 +19,22 @@ def test_it_prints_every_object(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue"} <= kinds
 
 
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("kueue", "nvidia.com/mig-1g.18gb"),
+        ("chart", "interNamespaceAccessLabels: accept"),
+        ("nodes", "kubectl label --overwrite node gpu-1"),
+    ],
+)
+def test_it_prints_what_others_are_told(
+    part: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["render", "--policy", POLICY, "--part", part]) == 0
+
+    assert words in capsys.readouterr().out
+
+
 def test_files_that_are_current_are_left_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
