@@ -219,10 +219,12 @@ def _step(budget: Budgeted, wish: Spending, *, inside: bool) -> Obstacle | None:
 
 def _code(act: BudgetAct, *, inside: bool) -> Code | None:
     match act:
-        case "no_new":
-            return "budget-no-new"
+        case "tell":
+            return None
         case "guaranteed_only":
             return None if inside else "budget-guaranteed-only"
+        case "no_new" | "stop":
+            return "budget-no-new"
 
 
 def _short(

@@ -17,9 +17,6 @@ from hub_ext.lease import LeaseState, LeaseView, Notice
 
 _LOG = logging.getLogger(__name__)
 
-ADVICE = "idle-advice"
-"""Reason code of a notice that only asks: nothing is stopped for it."""
-
 GRACE_S = 3.0
 """After the limit it is asked to end; so long later it is ended."""
 
@@ -72,7 +69,7 @@ class BeforeStop:
         if lease is None or lease.state is LeaseState.stopping:
             # The end has come sooner than was said: what is under way goes on as it can.
             return
-        if notice is not None and notice.reason.code == ADVICE:
+        if notice is not None and notice.is_advice:
             notice = None
         if notice == self._for:
             return

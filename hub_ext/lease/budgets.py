@@ -7,10 +7,10 @@ from pydantic import AwareDatetime, SkipValidation
 
 from .words import ProjectName, ShortText, TeamName, UserName, Value
 
-BudgetAct = Literal["guaranteed_only", "no_new"]
+BudgetAct = Literal["tell", "guaranteed_only", "no_new", "stop"]
 """What a step of a budget does, from the mildest to the strictest."""
 
-ACTS: tuple[BudgetAct, ...] = ("guaranteed_only", "no_new")
+ACTS: tuple[BudgetAct, ...] = ("tell", "guaranteed_only", "no_new", "stop")
 
 ALL = ""
 """Stands for a person where a budget is for all together."""
@@ -82,6 +82,8 @@ class BudgetRow(Value):
     hard: bool
     act: BudgetAct | None
     """The strictest act that is reached; None before the first."""
+    reached_at: AwareDatetime | None = None
+    """When that was reached, where it is on the record."""
     next_step: StepTaken | None
     start: AwareDatetime
     end: AwareDatetime

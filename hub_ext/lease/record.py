@@ -25,6 +25,10 @@ from .words import (
 )
 
 
+ADVICE_MARK = "-advice"
+"""End of the reason codes of notices that stop nothing."""
+
+
 class Notice(Value):
     """An announced stop: why, when, and what the person can do until then."""
 
@@ -32,6 +36,11 @@ class Notice(Value):
     given_at: AwareDatetime
     stops_at: AwareDatetime
     reason: Reason
+
+    @property
+    def is_advice(self) -> bool:
+        """Whether it only tells or asks: nothing is stopped for it."""
+        return self.reason.code.endswith(ADVICE_MARK)
 
 
 class CalledIn(Value):

@@ -1,11 +1,12 @@
 """Budgets: how much money a team, a project or each of its people may spend, and what follows."""
 
+from datetime import timedelta
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
 from ..lease.budgets import BudgetAct
-from .words import Count, Day, Flag, Name, Part, Price
+from .words import Count, Day, Flag, Name, Part, Price, Span
 
 
 class BudgetStep(Part):
@@ -14,8 +15,9 @@ class BudgetStep(Part):
     at: Annotated[Count, Field(le=1000)]
     """Percent of the amount that is spent. A budget that is not `hard` can pass 100."""
     act: BudgetAct
-    """`guaranteed_only`: nothing new starts that would borrow; `no_new`: nothing new with a GPU
-    starts until the period ends, and nothing that runs is extended."""
+    """`tell`: who runs a server with a GPU is told; `guaranteed_only`: nothing new starts that
+    would borrow; `no_new`: nothing new with a GPU starts until the period ends, and nothing that
+    runs is extended; `stop`: what runs is stopped too, after `notice`."""
 
 
 class Term(Part):
@@ -49,7 +51,9 @@ class Budget(Part):
     taken from the budget at the start, and what is not used comes back. Default false: what is
     spent counts, and a server that runs may go beyond it."""
     steps: tuple[BudgetStep, ...] = ()
-    """What follows as it is spent, in rising order. Each counts once a period."""
+    """What follows as it is spent, in rising order. Each is told once a period."""
+    notice: Span = timedelta(minutes=30)
+    """From the announcement to the stop, where a step stops servers. Default 30m."""
 
     @model_validator(mode="after")
     def _one_holder(self) -> "Budget":

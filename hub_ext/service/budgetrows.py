@@ -3,7 +3,7 @@
 It reads and puts into words. Nobody sees what a colleague has spent, only what is left for all.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ..admission.budget_words import end_words, holder_words
 from ..budget import left, percent, reached
@@ -12,6 +12,7 @@ from ..lease import Limit, TeamName, UserName
 from ..lease.budgets import BudgetAct, Budgeted, BudgetRow
 from ..policy.model import Policy
 from ..units import money_text
+from .budgetrecord import Reached, key_of
 
 
 def present(budgets: Sequence[Budgeted], policy: Policy) -> Iterator[Budgeted]:
@@ -23,7 +24,7 @@ def present(budgets: Sequence[Budgeted], policy: Policy) -> Iterator[Budgeted]:
             yield one
 
 
-def row(budget: Budgeted, user: str, policy: Policy) -> BudgetRow:
+def row(budget: Budgeted, user: str, policy: Policy, record: Reached | None = None) -> BudgetRow:
     """Show one budget; `user` is whose of one that is for each person."""
     used = budget.of(user)
     stands = reached(budget, used)
@@ -41,6 +42,9 @@ def row(budget: Budgeted, user: str, policy: Policy) -> BudgetRow:
         percent=spent,
         hard=budget.hard,
         act=None if stands is None else stands.act,
+        reached_at=None
+        if stands is None or record is None
+        else record.at.get(key_of(budget, user, stands)),
         next_step=next((one for one in budget.steps if one.at_percent > spent), None),
         start=budget.start,
         end=budget.end,
@@ -49,20 +53,31 @@ def row(budget: Budgeted, user: str, policy: Policy) -> BudgetRow:
 
 
 def of_person(
-    budgets: Sequence[Budgeted], policy: Policy, user: str, teams: Sequence[str]
+    budgets: Sequence[Budgeted],
+    policy: Policy,
+    user: str,
+    teams: Sequence[str],
+    record: Reached | None = None,
 ) -> tuple[BudgetRow, ...]:
     """Rows of the budgets that bind a person in their teams and those teams' projects."""
     return tuple(
-        row(one, user, policy) for one in present(budgets, policy) if team_of(policy, one) in teams
+        row(one, user, policy, record)
+        for one in present(budgets, policy)
+        if team_of(policy, one) in teams
     )
 
 
-def of_team(budgets: Sequence[Budgeted], policy: Policy, team: str) -> tuple[BudgetRow, ...]:
-    """Rows for a team's leads: its own, its projects', and of each person who has used some."""
+def of_teams(
+    budgets: Sequence[Budgeted],
+    policy: Policy,
+    teams: Collection[str] | None,
+    record: Reached | None = None,
+) -> tuple[BudgetRow, ...]:
+    """Rows for leads or admins: teams', their projects', and of each person who has used some."""
     return tuple(
-        row(one, user, policy)
+        row(one, user, policy, record)
         for one in present(budgets, policy)
-        if team_of(policy, one) == team
+        if teams is None or team_of(policy, one) in teams
         for user in one.holders
     )
 
@@ -121,7 +136,11 @@ def _rules(budget: Budgeted) -> Iterator[str]:
 def act_words(act: BudgetAct) -> str:
     """Say what a step does, within a sentence."""
     match act:
+        case "tell":
+            return _("who runs a server with a GPU is told")
         case "guaranteed_only":
             return _("nothing new starts that would borrow")
         case "no_new":
             return _("nothing new with a GPU starts, and nothing is extended")
+        case "stop":
+            return _("nothing new with a GPU starts, and what runs is stopped with notice")

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from ..admission.announced import maintenance_words
 from ..i18n import _
 from ..lease import Cause, OpenLease, Reason, local_text
+from .budgetclosure import BUDGET_SPENT
 from .desk import Desk
 
 
@@ -50,7 +51,12 @@ def of(desk: Desk, lease: OpenLease, *, now: datetime) -> Closure | None:
     faulty = _faulty(desk, lease)
     if faulty is not None:
         return faulty
-    every = (_drained(desk, lease), _maintained(desk, lease, now), _reserved(desk, lease))
+    every = (
+        _drained(desk, lease),
+        _maintained(desk, lease, now),
+        _reserved(desk, lease),
+        _unpaid(desk, lease),
+    )
     found = [one for one in every if one]
     return min(found, key=lambda one: one.ends_at, default=None)
 
@@ -137,6 +143,24 @@ def _reserved(desk: Desk, lease: OpenLease) -> Closure | None:
             figures=figures,
         ),
         least=policy.pools[one.pool].notice,
+    )
+
+
+def _unpaid(desk: Desk, lease: OpenLease) -> Closure | None:
+    """A budget that is spent so far that what it pays for is stopped."""
+    notice = lease.notice
+    if desk.spent is None and notice is not None and notice.reason.code == BUDGET_SPENT:
+        # Nobody has looked since the start: until then what was announced stands.
+        return Closure(notice.stops_at, notice.reason, notice.reason, cause=Cause.budget)
+    spent = None if desk.spent is None else desk.spent.get(lease.id)
+    if spent is None:
+        return None
+    return Closure(
+        ends_at=spent.ends_at,
+        cause=Cause.budget,
+        reason=spent.announced,
+        ended=spent.ended,
+        least=spent.least,
     )
 
 

@@ -21,6 +21,7 @@ from ..lease import (
 )
 from ..policy.model import IdleRule, Policy
 from ..units import duration_text, whole_seconds
+from .budgetclosure import BUDGET_SPENT, GIVEN_MORE
 from .closures import BACK_IN_SERVICE, LATER, NOT_NEEDED, RESERVED, Closure
 from .governor import Governor
 from .stops import kind_of
@@ -89,7 +90,7 @@ def step(
             return Withdraw(_withdrawn(verdict))
         if notice.stops_at <= now:
             return Stop(Cause.culled, _culled(verdict))
-    if notice is not None and (notice.cause is Cause.admin or notice.reason.code == RESERVED):
+    if notice is not None and (notice.cause is Cause.admin or notice.reason.code in _CALLED_OFF):
         given_up = _given_up(notice, closure, now)
         if given_up is not None:
             return given_up
@@ -99,28 +100,39 @@ def step(
     return _earliest(notice, [one for one in wanted if one is not None])
 
 
+_CALLED_OFF = {RESERVED: NOT_NEEDED, BUDGET_SPENT: GIVEN_MORE}
+"""What is said where a closure is no more, by the code of its notice."""
+
+
 def _given_up(notice: Notice, closure: Closure | None, now: datetime) -> Step:
     """Stop for a closure whose time has come; take back a notice that no longer holds."""
     if closure is None:
-        return Withdraw(NOT_NEEDED if notice.reason.code == RESERVED else BACK_IN_SERVICE)
+        return Withdraw(_CALLED_OFF.get(notice.reason.code, BACK_IN_SERVICE))
     if notice.stops_at < closure.ends_at:
         return Withdraw(LATER)
     return Stop(closure.cause, closure.ended) if notice.stops_at <= now else None
 
 
 def _earliest(present: Notice | None, wanted: list[Notice]) -> Step:
-    """Announce the earliest stop, if it comes before what was announced."""
-    first = min(wanted, key=lambda notice: notice.stops_at, default=None)
-    if first is None or (present is not None and present.stops_at <= first.stops_at):
+    """Announce the earliest stop, if it comes before what was announced; else advise."""
+    first = min(wanted, key=lambda notice: (notice.is_advice, notice.stops_at), default=None)
+    if first is None or (present is not None and _is_told(present, first)):
         return None
     return Announce(first)
+
+
+def _is_told(present: Notice, first: Notice) -> bool:
+    """Whether what was announced stays; advice gives way to a stop, and to other advice."""
+    if present.is_advice:
+        return present.reason.code == first.reason.code
+    return first.is_advice or present.stops_at <= first.stops_at
 
 
 def _over(lease: OpenLease, end: datetime, policy: Policy, now: datetime) -> Step:
     """End a life that is over; who was never told, because all slept or a clock jumped, is told."""
     notice = lease.notice
     late = now + policy.notice.lifetime
-    if notice is None and late > now:
+    if (notice is None or notice.is_advice) and late > now:
         reason = Reason(
             code="lifetime-over-unannounced",
             message=_(

@@ -31,7 +31,9 @@ from ..ledger.samples import Samples
 from ..ledger.store import Ledger, Tx
 from ..policy.catalogue import Resolved
 from ..policy.model import Policy
+from .budgetclosure import SpentClosure
 from .budgeting import Budgets
+from .budgetrecord import Reached
 from .config import Settings
 from .exemptions import Exemptions
 from .floor import Floor
@@ -95,6 +97,9 @@ class Desk:
     moves: Moves = field(default_factory=Moves)
     times: Times = field(default_factory=Times)
     budgets: Budgets = field(default_factory=Budgets)
+    reached: Reached = field(default_factory=Reached)
+    spent: dict[LeaseId, SpentClosure] | None = None
+    """Servers that are to stop because their budget is spent; None before the first look."""
     draining: dict[LeaseId, Reserved] = field(default_factory=dict)
     """Borrowed leases that a reservation needs the end of, as the last look found them."""
     behind: dict[LeaseId, timedelta] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from ..policy.model import Policy, Quota
 from ..policy.tasks import tasks_open
 from ..units import duration_text
 from . import budgetrows, formats
+from .budgetrecord import Reached
 from .limits_site import site_limits
 
 
@@ -23,6 +24,7 @@ def sheet(
     person: Person,
     leases: Sequence[OpenLease],
     budgets: Sequence[Budgeted] = (),
+    reached: Reached | None = None,
     *,
     generation: int,
     now: datetime,
@@ -46,7 +48,7 @@ def sheet(
         teams=teams,
         policy_generation=generation,
         limits=tuple(found),
-        budgets=budgetrows.of_person(budgets, policy, person.user, teams),
+        budgets=budgetrows.of_person(budgets, policy, person.user, teams, reached),
     )
 
 

@@ -97,6 +97,7 @@ class Loops:
             "forecast": (self._forecast, self.settings.cycle_s),
             "starts": (self._starter.begin, self.settings.intents_s),
             "unused": (self._unused, self.settings.cycle_s),
+            "budgets": (self._budgets, self.settings.cycle_s),
             **self._on_kueue(),
         }
         try:
@@ -155,6 +156,9 @@ class Loops:
             # Beside the core: many courses of a long queue take longer than anybody shall wait.
             made = await asyncio.to_thread(forecast, ground.snapshot, ground.known)
             await self.core.run(lambda governor, _now: governor.foresee(ground, made))
+
+    async def _budgets(self) -> None:
+        await self.core.run(lambda governor, now: governor.tend_budgets(now=now))
 
     async def _unused(self) -> None:
         await stop_unused(self.core, self.hub)

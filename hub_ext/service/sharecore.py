@@ -3,13 +3,15 @@
 Like the rest of the core: synchronous, in one thread, `now` with each call.
 """
 
+from collections.abc import Collection
 from datetime import datetime
 
 from ..errors import RefusedError
 from ..i18n import _
 from ..lease import Actor, LimitSheet, MoveSheet
+from ..lease.budgets import BudgetRow
 from ..policy.catalogue import Person
-from . import limits, moving
+from . import budgetrows, budgetsteps, limits, moving
 from .desk import Desk
 
 
@@ -56,6 +58,19 @@ class ShareCore:
         book.made.append(made)
         return self.moves(team, now=now)
 
+    def tend_budgets(self, *, now: datetime) -> None:
+        """Record steps of budgets that are reached, and tell of them; see `budgetsteps.tend`."""
+        budgetsteps.tend(self._desk, now=now)
+
+    def budgets(
+        self, teams: Collection[str] | None = None, *, now: datetime
+    ) -> tuple[BudgetRow, ...]:
+        """Show the budgets of some teams or of all, and of each person who has used some."""
+        with self._desk.turn(now) as turn:
+            policy = turn.policy
+            found = turn.budgets(policy)
+        return budgetrows.of_teams(found, policy, teams, self._desk.reached)
+
     def limits(self, person: Person, *, now: datetime) -> LimitSheet:
         """List every rule that binds a person; see `limits.sheet`."""
         with self._desk.turn(now) as turn:
@@ -65,6 +80,7 @@ class ShareCore:
                 person,
                 turn.tx.leases(),
                 turn.budgets(policy),
+                self._desk.reached,
                 generation=self._desk.book.state.generation,
                 now=now,
             )

@@ -71,12 +71,16 @@ def stop(turn: Turn, lease: OpenLease, *, cause: Cause, reason: Reason) -> OpenL
 def give_notice(
     desk: Desk, lease_id: LeaseId, notice: Notice, *, evidence: Verdict | None, now: datetime
 ) -> OpenLease:
-    """Announce a stop with its evidence. Of two notices the one that stops earlier stands."""
+    """Announce a stop with its evidence, or advise.
+
+    Of two notices the one that stops earlier stands. Advice gives way to every stop, and to newer
+    advice.
+    """
     with desk.turn(now) as turn:
         lease = turn.found(lease_id)
         if lease.state not in _LIVE:
             return lease
-        if lease.notice is not None and lease.notice.stops_at <= notice.stops_at:
+        if lease.notice is not None and _stands(lease.notice, notice):
             return lease
         turn.note(
             "notice.given",
@@ -96,6 +100,13 @@ def give_notice(
                 }
             )
         )
+
+
+def _stands(present: Notice, fresh: Notice) -> bool:
+    """Whether a notice stays in place of another."""
+    if present.is_advice:
+        return False
+    return fresh.is_advice or present.stops_at <= fresh.stops_at
 
 
 def withdraw_notice(

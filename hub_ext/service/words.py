@@ -44,7 +44,7 @@ def cause_words(cause: Cause | None) -> str:
 def notice_words(notice: Notice, zone: str) -> str:
     """Say what is announced, for when on the policy's clock, and why; advice has no time."""
     why = notice.reason.message
-    if notice.reason.code == ADVICE:
+    if notice.is_advice:
         return why
     return _("It stops at {at}. {why}").format(at=local_text(notice.stops_at, zone), why=why)
 

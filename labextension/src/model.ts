@@ -45,9 +45,9 @@ export class LeaseModel {
     return this._state.view?.lease ?? null;
   }
 
-  /** The notice only asks to give the GPU back; nothing stops the server for it. */
+  /** The notice only tells or asks, of idleness or a budget; nothing stops the server for it. */
   get isAdvice(): boolean {
-    return this.notice?.reason.code === ADVICE;
+    return this.notice?.reason.code.endsWith(ADVICE) === true;
   }
 
   /** The announced stop, from the stream or, when that is behind or closed, from the bus. */

@@ -32,7 +32,11 @@ export function Notice(props: ISectionProps & { notice: INotice }): React.ReactE
       <p className="jp-GpuCommons-big">
         <span aria-hidden="true">⚠ </span>
         {model.isAdvice ? (
-          trans.__('Idle')
+          notice.cause === 'budget' ? (
+            trans.__('Budget')
+          ) : (
+            trans.__('Idle')
+          )
         ) : (
           <Countdown left={model.noticeLeft() ?? 0} trans={trans} />
         )}

@@ -181,7 +181,7 @@ export interface INoticeEvent {
 }
 
 /** Reason code of a notice that only asks: nothing is stopped for it. */
-export const ADVICE = 'idle-advice';
+export const ADVICE = '-advice';
 
 export const NOTICE_SCHEMA = 'https://gpu-commons.dev/events/notice/v1';
 

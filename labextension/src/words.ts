@@ -106,7 +106,7 @@ function unknownLabel(model: LeaseModel, trans: TranslationBundle): string {
 function running(model: LeaseModel, lease: ILease, trans: TranslationBundle): IFace {
   const parts = [hardware(lease, trans)];
   if (model.isAdvice) {
-    parts.unshift(trans.__('idle'));
+    parts.unshift(model.notice?.cause === 'budget' ? trans.__('budget') : trans.__('idle'));
   }
   const cost = model.view?.cost ?? null;
   if (cost !== null && cost.so_far_micro !== null) {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hub_ext.lease import Cause, LeaseState, LeaseView, Notice, Reason
-from labextension.hook import ADVICE, BeforeStop, HookState
+from labextension.hook import BeforeStop, HookState
 from tests.labextension.test_notices import NOW, a_notice, noticed
 
 
@@ -156,7 +156,7 @@ def test_advice_runs_nothing(tmp_path: Path) -> None:
         cause=Cause.culled,
         given_at=NOW,
         stops_at=NOW,
-        reason=Reason(code=ADVICE, message="Idle."),
+        reason=Reason(code="idle-advice", message="Idle."),
     )
 
     async def story(hook: BeforeStop, _heard: Told) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from ...i18n import _, ngettext
 from ...lease import LeaseView, OpenLease, Usage, UserName
+from ...lease.budgets import BudgetRow
 from ...lease.reserving import Reservation
 from ...policy.catalogue import Person, teams_of
 from ...policy.model import IdleRule, Policy
@@ -16,7 +17,7 @@ from ..governor import Governor
 from ..tickets import WAITS
 from ..usage import Scope
 from ..windows import Window, window
-from . import amounts, upkeep
+from . import amounts, budgets, upkeep
 from .reserving import state_words
 from .rows import LeaseRow, QuotaRow, lease_row, quota_rows, usage_lines
 from .upkeep import Upkeep
@@ -35,6 +36,7 @@ class Mine:
     team_leases: tuple[OpenLease, ...]
     now: datetime
     upkeep: Upkeep
+    budgets: tuple[BudgetRow, ...]
     begun: tuple[Reservation, ...]
     """Reservations whose time has come and that no server uses."""
     simulated: bool
@@ -70,6 +72,7 @@ def gather(governor: Governor, caller: Caller, name: str, now: datetime) -> Mine
         team_leases=governor.leases(teams=teams) if teams else (),
         now=now,
         upkeep=upkeep.gather(governor, now),
+        budgets=governor.limits(person, now=now).budgets if policy else (),
         begun=tuple(
             one
             for one in governor.reserved(now, now)[0]
@@ -93,6 +96,7 @@ def sheet(mine: Mine, views: Sequence[LeaseView]) -> dict[str, object]:
         "teams": mine.teams,
         "quotas": _quotas(mine),
         "rules": _rules(mine),
+        **budgets.sheet(mine.budgets, zone),
         "announced": upkeep.sentences(mine.upkeep, mine.user, mine.teams),
         "reserved": [state_words(one, zone) for one in mine.begun],
         "simulated": mine.simulated or any(row.simulated for row in rows),

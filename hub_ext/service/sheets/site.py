@@ -14,13 +14,14 @@ from ...lease import (
     PoolLoad,
     PoolMap,
 )
+from ...lease.budgets import BudgetRow
 from ...lease.waits import WaitSheet
 from ...ledger.generations import Generation
 from ...policy.model import Policy
 from .. import formats
 from ..governor import Governor
 from ..unenforced import DayRow as UnenforcedRow
-from . import upkeep, waits
+from . import budgets, upkeep, waits
 from .gpus import Drawing, drawing
 from .rows import lease_row
 from .upkeep import Upkeep
@@ -45,6 +46,7 @@ class Site:
     unenforced: tuple[UnenforcedRow, ...] = ()
     upkeep: Upkeep | None = None
     waits: WaitSheet | None = None
+    budgets: tuple[BudgetRow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ def gather(governor: Governor, now: datetime) -> Site:
         unenforced=governor.unenforced(now=now),
         upkeep=upkeep.gather(governor, now),
         waits=governor.waits(now=now) if policy else None,
+        budgets=governor.budgets(now=now) if policy else (),
         now=now,
     )
 
@@ -103,6 +106,7 @@ def sheet(site: Site, views: Sequence[LeaseView]) -> dict[str, object]:
     return {
         **(upkeep.sheet(site.upkeep) if site.upkeep is not None else {}),
         **waits.sheet(site.waits, site.policy),
+        **budgets.sheet(site.budgets, zone),
         "pools": tuple(_pool(load, maps[load.pool], site.devices, held) for load in site.pools),
         "leases": tuple(lease_row(view, lease, site.policy, zone) for view, lease in leases),
         "teams": tuple(site.policy.teams) if site.policy else (),

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from ...i18n import _
 from ...lease import LeaseView, MoveSheet, OpenLease, Usage, UsageSum
+from ...lease.budgets import BudgetRow
 from ...lease.waits import WaitSheet
 from ...policy.model import Policy
 from ...reports.figures import HeldBar, held_against_utilised
@@ -13,7 +14,7 @@ from .. import formats
 from ..governor import Governor
 from ..usage import Scope
 from ..windows import Window, window
-from . import amounts, shares, waits
+from . import amounts, budgets, shares, waits
 from .rows import (
     UsageLine,
     busy_share,
@@ -38,6 +39,7 @@ class TeamFigures:
     now: datetime
     moves: MoveSheet
     waits: WaitSheet
+    budgets: tuple[BudgetRow, ...]
     simulated: bool
     """Whether the GPUs of this hub, and so all readings of them, are simulated."""
 
@@ -53,7 +55,8 @@ def gather(governor: Governor, team: str, name: str, now: datetime) -> TeamFigur
     simulated = any(device.simulated for device in governor.devices(now=now))
     moves = governor.moves(team, now=now)
     waited = governor.waits((team,), now=now)
-    return TeamFigures(team, policy, asked, usage, leases, now, moves, waited, simulated)
+    money = governor.budgets((team,), now=now)
+    return TeamFigures(team, policy, asked, usage, leases, now, moves, waited, money, simulated)
 
 
 def sheet(figures: TeamFigures, views: Sequence[LeaseView]) -> dict[str, object]:
@@ -80,6 +83,7 @@ def sheet(figures: TeamFigures, views: Sequence[LeaseView]) -> dict[str, object]
         "quotas": quota_rows(figures.policy, figures.team, [lease for _view, lease in leases]),
         **shares.sheet(figures.moves, figures.policy),
         **waits.sheet(figures.waits, figures.policy),
+        **budgets.sheet(figures.budgets, zone),
         "simulated": figures.simulated or any(row.simulated for row in rows),
     }
 

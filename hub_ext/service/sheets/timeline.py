@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from ...i18n import _
 from ...lease import Event, Notice, OpenLease, Posting, Reason, Verdict
 from .. import formats
-from ..words import ADVICE, cause_words
+from ..words import cause_words
 
 _OF_SERVERS = {
     "budget.unenforced": _("If budgets were enforced: {words}"),
@@ -66,7 +66,7 @@ def _sentence(event: Event, zone: str, currency: str) -> str:
 
 def _announced(notice: Notice, zone: str) -> str:
     why = notice.reason.message
-    if notice.reason.code == ADVICE:
+    if notice.is_advice:
         return _("Advised: {why}").format(why=why)
     at = formats.instant(notice.stops_at, zone)
     return _("Stop announced for {at}: {why}").format(at=at, why=why)

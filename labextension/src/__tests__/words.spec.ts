@@ -68,6 +68,13 @@ describe('the status item', () => {
     expect(model.noticeLeft()).toBeNull();
     expect(face(model, trans)).toMatchObject({ tone: 'plain' });
     expect(face(model, trans).label).toContain('idle · H200');
+    const money = aNotice({
+      cause: 'budget',
+      reason: { code: 'budget-advice', message: 'Spent.' }
+    });
+    const told = seen(aState({ view: aView({ lease: aLease({ notice: money }) }) }));
+    expect(told.noticeLeft()).toBeNull();
+    expect(face(told, trans).label).toContain('budget · H200');
   });
 
   it.each<[Link, string]>([
