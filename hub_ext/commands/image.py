@@ -21,7 +21,7 @@ from ..policy.editing import put
 from ..policy.load import loads
 from ..policy.model import EnvironmentPin, Policy
 from ..policy.problems import listed, nearest, quoted
-from ..service.pinhistory import Pinned, history
+from ..service.pinned import Pinned, pins_of
 from .columns import print_table
 from .onsite import Onsite, add_reason, add_verb, onsite, reason_of
 from .policyfile import named, sum_of, tell_outcome, text_of, written
@@ -152,7 +152,7 @@ def _former(site: Onsite, policy: Policy, args: argparse.Namespace) -> Environme
     present = _pin_of(policy, args.project, args.environment)
     former = [
         one.pin
-        for one in _history(site, args.project)
+        for one in _pins(site, args.project)
         if one.environment == args.environment and one.pin.digest != present.digest
     ]
     if args.to is not None:
@@ -204,9 +204,9 @@ def _change(
 # -- what is there -------------------------------------------------------------------------
 
 
-def _history(site: Onsite, project: str) -> tuple[Pinned, ...]:
+def _pins(site: Onsite, project: str) -> tuple[Pinned, ...]:
     with reading(site.state, url=site.ledger_url) as tx:
-        return history(project, tx.generations(MOST))
+        return pins_of(project, tx.generations(MOST))
 
 
 def _list(site: Onsite, policy: Policy, project: str, who: Credentials | None) -> int:
@@ -222,7 +222,7 @@ def _list(site: Onsite, policy: Policy, project: str, who: Credentials | None) -
         _("by"),
         _("why"),
     )
-    print_table([heads, *(_row(one) for one in _history(site, project))])
+    print_table([heads, *(_row(one) for one in _pins(site, project))])
     if who is None:
         return 0
     pins = policy.projects[project].environments

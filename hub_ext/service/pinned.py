@@ -26,7 +26,7 @@ class Pinned(Value):
     generation: int
 
 
-def history(project: str, generations: Iterable[Generation]) -> tuple[Pinned, ...]:
+def pins_of(project: str, generations: Iterable[Generation]) -> tuple[Pinned, ...]:
     """List every pin that a project's environments had: those in force first, then newest first.
 
     A generation whose text this release cannot read any more is passed over.
