@@ -25,6 +25,8 @@ WEEK = timedelta(days=7)
 MOST_TIMES = 520
 """Times of one reservation that are ever looked at: ten years of weeks."""
 
+_DAYS_OF_WEEK = 7
+
 _SHARE = "share-"
 """Flavors of time-shares begin so."""
 
@@ -77,7 +79,7 @@ def _jump(low: datetime, high: datetime, tz: ZoneInfo) -> datetime:
 def occurrences(one: Reservation, first: datetime, last: datetime) -> Iterator[Occurrence]:
     """List its times that end after `first` and start before `last`, in order.
 
-    What is over (`done_until`) is left out; a time that does not happen, too.
+    What is over (`done_until`) or skipped is left out; a time that does not happen, too.
     """
     for number in range(MOST_TIMES):
         shift = number * WEEK
@@ -91,7 +93,8 @@ def occurrences(one: Reservation, first: datetime, last: datetime) -> Iterator[O
         if start >= last:
             return
         over = one.done_until is not None and start <= one.done_until
-        if start < end and end > first and not over:
+        skipped = starts.date() in one.skipped
+        if start < end and end > first and not over and not skipped:
             yield Occurrence(start, end)
 
 
@@ -200,7 +203,16 @@ def _check_times(one: Reservation, now: datetime) -> None:
         raise _refused("bad-time", _("Its last day is before its first; choose a later one."), one)
     if instant_of(one.starts, one.zone) < now:
         raise _refused("bad-time", _("It starts in the past; choose a later start."), one)
+    weeks = {(day - one.starts.date()).days % _DAYS_OF_WEEK for day in one.skipped}
+    if one.skipped and (one.weekly_until is None or weeks != {0}):
+        raise _refused(
+            "bad-time",
+            _("Only days on which a weekly reservation would start can be left out."),
+            one,
+        )
     if next(occurrences(one, now, datetime.max.replace(tzinfo=UTC)), None) is None:
+        if one.skipped:
+            raise _refused("bad-time", _("Every time of it is left out; leave out fewer."), one)
         raise _refused(
             "bad-time",
             _("The clock of {zone} jumps over this time, so it does not happen."),

@@ -17,7 +17,7 @@ from ..lease import Actor, When
 from ..lease.reserving import Reservation, ReservationWish
 from ..ledger.beside import reading
 from ..service.access import CLI_NAME, Caller
-from ..service.api.reservations import CallOff
+from ..service.api.reservations import CallOff, Skip
 from ..units import duration_text, gpus_text, parse_duration
 from .acts import Act, carry_out
 from .columns import print_table
@@ -53,9 +53,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ends.add_argument("--for", dest="span", metavar="SPAN", help=_("how long: 90m, 4h"))
     make.add_argument("--zone", help=_("time zone (default: the policy's)"))
     make.add_argument("--weekly-until", metavar="DAY", help=_("each week, at last on this day"))
+    make.add_argument(
+        "--skip",
+        action="append",
+        default=[],
+        metavar="DAY",
+        help=_("a day on which it does not start; may be repeated"),
+    )
     make.add_argument("--alone", choices=("gpu", "node"), help=_("share it with nobody"))
     make.add_argument("--start", action="store_true", help=_("start the server at its beginning"))
     make.add_argument("--reason", default="", help=_("what it is for"))
+    skip = add_verb(verbs, "skip", _("leave one time of a weekly one out"))
+    skip.add_argument("id", metavar="ID", help=_("its id, as `list` prints it"))
+    skip.add_argument("day", metavar="DAY", help=_("the day on which that time starts"))
     cancel = add_verb(verbs, "cancel", _("call one off, with all its times to come"))
     cancel.add_argument("id", metavar="ID", help=_("its id, as `list` prints it"))
 
@@ -78,6 +88,9 @@ def run(args: argparse.Namespace) -> int:
     if args.verb == "make":
         one = carry_out(site, _made(args, who)).value
         print(_("reservation {id} is made: {words}").format(id=one.id, words=_when(one)))
+    elif args.verb == "skip":
+        one = carry_out(site, _skipped(args.id, _day(args.day), who)).value
+        print(_("reservation {id} now: {words}").format(id=one.id, words=_when(one)))
     else:
         one = carry_out(site, _called_off(args.id, who)).value
         print(_("reservation {id} is called off").format(id=one.id))
@@ -98,6 +111,7 @@ def _made(args: argparse.Namespace, who: Actor) -> Act[Reservation]:
             ends=starts + parse_duration(args.span) if args.span else _wall(args.until),
             zone=args.zone,
             weekly_until=_day(args.weekly_until) if args.weekly_until else None,
+            skipped=tuple(_day(day) for day in args.skip),
             alone=args.alone,
             when=When.start if args.start else When.hold,
             reason=args.reason,
@@ -108,6 +122,15 @@ def _made(args: argparse.Namespace, who: Actor) -> Act[Reservation]:
         raise GpuCommonsError(f"{first['loc'][0]}: {first['msg']}") from error
     return Act(
         "reservations", wish, Reservation, lambda core, now: core.reserve(wish, SERVICE, now=now)
+    )
+
+
+def _skipped(wanted: str, day: date, who: Actor) -> Act[Reservation]:
+    return Act(
+        f"reservations/{quote(wanted, safe='')}/skip",
+        Skip(day=day, by=who.name),
+        Reservation,
+        lambda core, now: core.skip_reservation(wanted, day, SERVICE, by=who.name, now=now),
     )
 
 
@@ -175,4 +198,8 @@ def _when(one: Reservation) -> str:
     )
     if one.weekly_until is None:
         return words
-    return _("{words}, weekly until {day}").format(words=words, day=one.weekly_until)
+    words = _("{words}, weekly until {day}").format(words=words, day=one.weekly_until)
+    if not one.skipped:
+        return words
+    days = ", ".join(str(day) for day in one.skipped)
+    return _("{words}, but not on {days}").format(words=words, days=days)

@@ -79,6 +79,8 @@ class Reservation(Value):
     ends: NaiveDatetime
     zone: ShortText
     weekly_until: date | None = None
+    skipped: tuple[date, ...] = ()
+    """Days of `zone` on which it would start again and does not."""
     when: When = When.hold
     no_show_s: Annotated[int, Field(gt=0)] = 900
     """How long GPUs are kept for an owner who does not come, as it was agreed."""
@@ -128,6 +130,8 @@ class ReservationWish(Value):
     ends: NaiveDatetime
     zone: ShortText | None = None
     weekly_until: date | None = None
+    skipped: tuple[date, ...] = ()
+    """Days on which a weekly one would start and does not."""
     alone: Alone | None = None
     when: When = When.hold
     reason: Annotated[str, Field(max_length=500)] = ""

@@ -38,6 +38,7 @@ from .governor import Governor
 from .hub import HubClient
 from .kueuework import KueueWork
 from .loops import Loops
+from .members import People
 from .openapi import OpenApiHandler
 from .runner import CoreRunner
 from .sized import SizedApplication
@@ -76,6 +77,7 @@ def application(
     hub_auth: HubOAuth,
     pins: PinChecks,
     beats: Mapping[str, Any],
+    people: People,
 ) -> Application:
     """Mount every route below the service's prefix."""
     prefix = hub_auth.base_url
@@ -102,6 +104,7 @@ def application(
         hub_auth=hub_auth,
         pins=pins,
         beats=beats,
+        people=people,
         cookie_secret=secret,
         default_handler_class=NotFoundHandler,
         log_function=_log_request,
@@ -196,7 +199,7 @@ class GovernorService:
         pins = Pins(base=self._settings.policy.parent, state=self._settings.state)
         auth = HubOAuth(cache_max_age=_TOKEN_CACHE_S)
         server = HTTPServer(
-            application(core, self._settings, auth, pins, loops.beats),
+            application(core, self._settings, auth, pins, loops.beats, hub),
             # Bodies above the limit are read and thrown away, so that the refusal is heard.
             max_body_size=_DRAINED * self._settings.most_body_bytes,
         )

@@ -183,6 +183,22 @@ class HubClient:
             return False
         return isinstance(_content(response).get("name"), str)
 
+    async def groups_of(self, name: str) -> tuple[str, ...] | None:
+        """Groups of somebody; None where the hub knows nobody by this name.
+
+        Raises
+        ------
+        UnreachableError
+            When the hub does not answer, or not as a hub does.
+        """
+        response = await self._fetch("GET", f"/users/{quote(name, safe='')}")
+        if response.code == 404:  # noqa: PLR2004 - what the hub answers for nobody
+            return None
+        groups = _content(response).get("groups")
+        if not isinstance(groups, list):
+            raise _nonsense()
+        return tuple(sorted(str(group) for group in groups))
+
     async def _active_users(self) -> AsyncIterator[Mapping[str, object]]:
         offset = 0
         while True:

@@ -3,7 +3,7 @@
 Like the rest of the core: synchronous, in one thread, `now` with each call.
 """
 
-from datetime import datetime
+from datetime import date, datetime
 
 from ..lease.reserving import Reservation, ReservationWish, Reserved
 from . import reserved, reserving
@@ -16,9 +16,22 @@ class ReservingCore:
 
     _desk: Desk
 
-    def reserve(self, wish: ReservationWish, caller: Caller, *, now: datetime) -> Reservation:
+    def reserve(
+        self,
+        wish: ReservationWish,
+        caller: Caller,
+        *,
+        groups: tuple[str, ...] | None = None,
+        now: datetime,
+    ) -> Reservation:
         """Make a reservation; see `reserving.make`."""
-        return reserving.make(self._desk, wish, caller, now=now)
+        return reserving.make(self._desk, wish, caller, groups=groups, now=now)
+
+    def skip_reservation(
+        self, wanted: str, day: date, caller: Caller, *, by: str = "", now: datetime
+    ) -> Reservation:
+        """Leave one time of a weekly one out; see `reserving.skip`."""
+        return reserving.skip(self._desk, wanted, day, caller, by=by, now=now)
 
     def cancel_reservation(
         self, wanted: str, caller: Caller, *, by: str = "", now: datetime

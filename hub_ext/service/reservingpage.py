@@ -3,8 +3,9 @@
 Works without JavaScript; its table says all that the calendar shows.
 """
 
-from datetime import datetime
+from datetime import date, datetime
 from http import HTTPStatus
+from urllib.parse import quote
 
 from pydantic import ValidationError
 
@@ -12,6 +13,7 @@ from ..errors import RefusedError
 from ..i18n import _
 from ..lease.reserving import Reservation, ReservationWish
 from .governor import Governor
+from .members import groups_for
 from .pages import PageHandler, Route
 from .sheets import reserving
 
@@ -39,9 +41,10 @@ class ReservePage(PageHandler):
     async def post(self) -> None:
         """Make it and show the week that it begins in."""
         wish, caller = self._wish(), self.caller
+        groups = await groups_for(self.settings["people"], wish, caller)
 
         def act(core: Governor, now: datetime) -> Reservation:
-            return core.reserve(wish, caller, now=now)
+            return core.reserve(wish, caller, groups=groups, now=now)
 
         made = await self.core.run(act)
         self.redirect(f"{self.hub_auth.base_url}reservations?week={made.starts:%G-W%V}")
@@ -74,6 +77,32 @@ class ReservePage(PageHandler):
         return self.get_body_argument(name, "").strip()
 
 
+class SkipPage(PageHandler):
+    """`/reservations/skip`: leave one time of a weekly one out, by the page's own form."""
+
+    async def post(self) -> None:
+        """Leave it out and show the page again."""
+        wanted, caller = self.get_body_argument("reservation", ""), self.caller
+        day = self._day()
+
+        def act(core: Governor, now: datetime) -> Reservation:
+            return core.skip_reservation(wanted, day, caller, now=now)
+
+        await self.core.run(act)
+        self.redirect(f"{self.hub_auth.base_url}reservations#{quote(wanted, safe='')}")
+
+    def _day(self) -> date:
+        said = self.get_body_argument("day", "")
+        try:
+            return date.fromisoformat(said)
+        except ValueError:
+            raise RefusedError(
+                "bad-request",
+                _("{day} is no day; choose one of the list.").format(day=repr(said[:40])),
+                status=HTTPStatus.BAD_REQUEST,
+            ) from None
+
+
 class CallOffPage(PageHandler):
     """`/reservations/cancel`: call one off, by the page's own form."""
 
@@ -93,5 +122,6 @@ def handlers(prefix: str) -> list[Route]:
     return [
         (rf"{prefix}reservations", ReservationsPage),
         (rf"{prefix}reservations/make", ReservePage),
+        (rf"{prefix}reservations/skip", SkipPage),
         (rf"{prefix}reservations/cancel", CallOffPage),
     ]

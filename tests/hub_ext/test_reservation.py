@@ -127,6 +127,23 @@ def test_weeks_keep_the_wall_time_and_never_overlap(
     assert {time.start for time in found} <= wanted
 
 
+@given(walls, zones, st.integers(1, 30), st.sets(st.integers(0, 30)))
+def test_days_that_are_left_out_take_their_own_times_and_no_others(
+    starts: datetime, zone: str, weeks: int, left_out: set[int]
+) -> None:
+    one = reservation(
+        starts.isoformat(),
+        (starts + timedelta(hours=5)).isoformat(),
+        zone=zone,
+        weekly_until=(starts.date() + timedelta(weeks=weeks)).isoformat(),
+    )
+    days = tuple(starts.date() + timedelta(weeks=n) for n in left_out)
+    every = list(occurrences(one, utc("2000-01-01"), FOREVER))
+    found = list(occurrences(one.model_copy(update={"skipped": days}), utc("2000-01-01"), FOREVER))
+    gone = {instant_of(starts + timedelta(weeks=n), zone) for n in left_out}
+    assert found == [time for time in every if time.start not in gone]
+
+
 @given(walls, zones, walls, walls)
 def test_a_window_gives_exactly_the_times_that_touch_it(
     starts: datetime, zone: str, one_end: datetime, other_end: datetime
@@ -160,6 +177,13 @@ def policy(**reservable: object) -> Policy:
     return rules.model_copy(update={"pools": {**rules.pools, "whole": whole}})
 
 
+def weekly_but(*skipped: str) -> Reservation:
+    """Two weeks, and days on which it shall not be."""
+    return reservation(
+        "2026-12-01 09:00", "2026-12-01 10:00", weekly_until="2026-12-08", skipped=skipped
+    )
+
+
 @pytest.mark.parametrize(
     ("one", "code"),
     [
@@ -187,6 +211,12 @@ def policy(**reservable: object) -> Policy:
             reservation("2027-03-28 02:10", "2027-03-28 02:50", zone="Europe/Paris"),
             "bad-time",
         ),
+        (
+            reservation("2026-12-01 09:00", "2026-12-01 10:00", skipped=("2026-12-01",)),
+            "bad-time",
+        ),
+        (weekly_but("2026-12-02"), "bad-time"),
+        (weekly_but("2026-12-01", "2026-12-08"), "bad-time"),
     ],
 )
 def test_a_wish_beyond_the_limits_is_refused_with_them(one: Reservation, code: str) -> None:

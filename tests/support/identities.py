@@ -16,7 +16,7 @@ from tornado.httpserver import HTTPServer
 from tornado.testing import bind_unused_port
 from tornado.web import HTTPError
 
-from hub_ext.errors import RefusedError
+from hub_ext.errors import RefusedError, UnreachableError
 from hub_ext.lease import Environment
 from hub_ext.service.app import application
 from hub_ext.service.runner import CoreRunner
@@ -90,6 +90,31 @@ class FakeHubAuth(HubOAuth):
         return token
 
 
+@dataclass
+class FakePeople:
+    """The hub's people: those with tokens of their own, and whoever is `also` there.
+
+    `silent` answers nothing.
+    """
+
+    hub: FakeHubAuth
+    silent: bool = False
+    also: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    async def groups_of(self, name: str) -> tuple[str, ...] | None:
+        """Groups of somebody; None for nobody."""
+        if self.silent:
+            raise UnreachableError("the hub does not answer")
+        if name in self.also:
+            return self.also[name]
+        found = [
+            tuple(model["groups"])
+            for model in self.hub.models.values()
+            if model["kind"] == "user" and model["name"] == name
+        ]
+        return max(found, key=len, default=None)
+
+
 class AllPinned:
     """Pins that hold, but for environments named in `drifted`."""
 
@@ -116,6 +141,7 @@ class Door:
     hub: FakeHubAuth
     core: CoreRunner
     pins: AllPinned
+    people: FakePeople
     url: str = ""
     cookie_secret: bytes = b""
     client: AsyncHTTPClient = field(
@@ -173,8 +199,9 @@ async def door_to(site: Site) -> AsyncIterator[Door]:
     """Serve a site on a free port of loopback, on the site's own clock."""
     hub, pins = FakeHubAuth(), AllPinned()
     core = CoreRunner(site.governor, lambda: site.now, Stream(site.settings.most_waiters))
-    door = Door(site, hub, core, pins)
-    served = application(core, site.settings, hub, pins, {})
+    people = FakePeople(hub)
+    door = Door(site, hub, core, pins, people)
+    served = application(core, site.settings, hub, pins, {}, people)
     served.add_handlers(r".*", [(f"{PREFIX}xsrf-for-tests", XsrfPage)])
     door.cookie_secret = served.settings["cookie_secret"]
     server = HTTPServer(served)

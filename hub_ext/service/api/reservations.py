@@ -1,6 +1,6 @@
 """Reservations: listed, made and called off. Others' are shown as reserved time without a name."""
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from http import HTTPStatus
 
 from ...admission.snapshot import may_use
@@ -18,6 +18,7 @@ from ...policy.model import Policy
 from ...units import gpus_text
 from ..access import Caller
 from ..governor import Governor
+from ..members import groups_for
 from ..reserving import may_see
 from ..web import BaseHandler
 from .queries import whole_number
@@ -30,6 +31,13 @@ MOST_DAYS = 92
 class CallOff(Value):
     """`POST reservations/{reservation}/cancel`; `by` is who typed it on the hub's machine."""
 
+    by: ShortText = ""
+
+
+class Skip(Value):
+    """`POST reservations/{reservation}/skip`: the day on which the time begins that is left out."""
+
+    day: date
     by: ShortText = ""
 
 
@@ -91,7 +99,10 @@ class ReservationsHandler(BaseHandler):
     async def post(self) -> None:
         """Make one, or say what stands against it."""
         wish, caller = self.body(ReservationWish), self.caller
-        made = await self.core.run(lambda core, now: core.reserve(wish, caller, now=now))
+        groups = await groups_for(self.settings["people"], wish, caller)
+        made = await self.core.run(
+            lambda core, now: core.reserve(wish, caller, groups=groups, now=now)
+        )
         self.answer(made, HTTPStatus.CREATED)
 
 
@@ -109,6 +120,21 @@ class CancelReservationHandler(BaseHandler):
                 lambda core, now: core.cancel_reservation(reservation, caller, by=said.by, now=now)
             )
         )
+
+
+class SkipReservationHandler(BaseHandler):
+    """`POST reservations/{reservation}/skip`: leave one time of a weekly one out."""
+
+    act = _("leave times of reservations out")
+
+    async def post(self, reservation: str) -> None:
+        """Leave it out; the others stay."""
+        said, caller = self.body(Skip), self.caller
+
+        def act(core: Governor, now: datetime) -> Reservation:
+            return core.skip_reservation(reservation, said.day, caller, by=said.by, now=now)
+
+        self.answer(await self.core.run(act))
 
 
 RESERVATION_ROUTES = (
@@ -138,6 +164,15 @@ RESERVATION_ROUTES = (
         _("Call a reservation off"),
         _("the owner, leads of the team, admins"),
         takes=CallOff,
+        gives=Reservation,
+    ),
+    Route(
+        "POST",
+        "reservations/{reservation}/skip",
+        SkipReservationHandler,
+        _("Leave one time of a weekly reservation out"),
+        _("the owner, leads of the team, admins"),
+        takes=Skip,
         gives=Reservation,
     ),
 )

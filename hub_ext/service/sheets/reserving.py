@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 from ...i18n import _
 from ...lease import UserName, When
 from ...lease.reserving import Reservation, ReservationId, ReservationSheet, ReservedTime
 from ...policy.catalogue import Person, may_choose, teams_of
 from ...policy.model import Policy, flavor_kind
-from ...reservation import instant_of
+from ...reservation import instant_of, occurrences
 from ...units import duration_text
 from .. import formats
 from ..access import Caller
@@ -19,6 +20,7 @@ from ..reserving import may_reserve
 
 _DAYS = 7
 _MOST_DAYS = 366
+_MOST_WEEKS = 26
 
 NOBODYS = ReservationId("")
 """Id of none."""
@@ -182,6 +184,9 @@ def _reservation(one: Reservation, figures: Figures) -> dict[str, object]:
     )
     if one.weekly_until is not None:
         words = _("{words}, weekly until {day}").format(words=words, day=one.weekly_until)
+    if one.skipped:
+        days = ", ".join(str(day) for day in one.skipped)
+        words = _("{words}, but not on {days}").format(words=words, days=days)
     return {
         "id": one.id,
         "when": words,
@@ -195,10 +200,23 @@ def _reservation(one: Reservation, figures: Figures) -> dict[str, object]:
         "alone": {"gpu": _("whole GPU"), "node": _("whole machine")}.get(one.alone or "", ""),
         "reason": one.reason or _("not said"),
         "state": state_words(one, figures.week.zone),
+        "days": days_to_come(one, figures.now),
         "mine": one.key.user == figures.caller.name,
         "path": f"{one.key.user}/{one.key.server}" if one.key.server else one.key.user,
         "due": one.current is not None and not one.current.used,
     }
+
+
+def days_to_come(one: Reservation, now: datetime) -> tuple[str, ...]:
+    """Days of the next times of a weekly one, any of which can be left out; none where it is once.
+
+    The last of them is called off with the reservation.
+    """
+    if one.weekly_until is None:
+        return ()
+    far, zone = now + timedelta(weeks=_MOST_WEEKS), ZoneInfo(one.zone)
+    starts = [time.start for time in occurrences(one, now, far) if time.start > now]
+    return tuple(f"{at.astimezone(zone):%Y-%m-%d}" for at in starts) if len(starts) > 1 else ()
 
 
 def state_words(one: Reservation, zone: str) -> str:

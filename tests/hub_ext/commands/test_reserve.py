@@ -47,6 +47,20 @@ def test_with_the_governor_dead_one_is_made_listed_and_called_off(
     assert (one["made_by"], one["reason"]) == (actor().name, "demo")
     assert reserve("cancel", one["id"]) == 0
     assert "is called off" in capsys.readouterr().out
+    until = f"{day + timedelta(days=21):%Y-%m-%d}"
+    left_out = [f"{day + timedelta(days=days):%Y-%m-%d}" for days in (7, 14)]
+    weekly = ("--weekly-until", until, "--skip", left_out[0])
+    assert reserve(*MAKE, *words, *weekly) == 1
+    assert "reserved 14d ahead" in capsys.readouterr().err
+    until = f"{day + timedelta(days=8):%Y-%m-%d}"
+    assert reserve(*MAKE, *words, "--weekly-until", until) == 0
+    capsys.readouterr()
+    assert reserve("list", "--json") == 0
+    (one,) = json.loads(capsys.readouterr().out)
+    assert reserve("skip", one["id"], left_out[0]) == 0
+    assert f"weekly until {until}, but not on {left_out[0]}" in capsys.readouterr().out
+    assert reserve("cancel", one["id"]) == 0
+    capsys.readouterr()
     assert reserve("list") == 0
     assert capsys.readouterr().out == "nothing is reserved\n"
     site.governor = site._open()
@@ -56,6 +70,7 @@ def test_a_governor_that_lives_makes_it_itself(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def story(door: Door) -> None:
+        door.people.also["sam"] = ("speech",)
         door.hub.service("c" * 64, "gpu-commons-cli", "custom:gpu-commons:admin")
         state = door.site.state
         (state / "tokens").mkdir()
@@ -70,6 +85,11 @@ def test_a_governor_that_lives_makes_it_itself(
         )
         (one,) = door.site.governor.reserved(door.site.now, door.site.now)[0]
         assert (str(one.key), one.made_by, one.when.value) == ("sam/demo", actor().name, "start")
+        assert await asyncio.to_thread(reserve, "skip", one.id, "2026-12-08", *at) == 0
+        assert "but not on 2026-12-08" in capsys.readouterr().out
+        stranger = (MAKE[0], "vera", *MAKE[2:], *words, *at)
+        assert await asyncio.to_thread(reserve, *stranger) == 1
+        assert "Reserve for a member" in capsys.readouterr().err
         assert await asyncio.to_thread(reserve, "list", *at) == 0
         assert "sam/demo" in capsys.readouterr().out
         assert await asyncio.to_thread(reserve, "list", "--team", "vision", *at) == 0

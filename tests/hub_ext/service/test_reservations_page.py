@@ -132,6 +132,50 @@ def test_the_page_shows_the_week_and_names_only_to_those_who_may_know(tmp_path: 
     at_the_door(tmp_path, story, policy=RULES)
 
 
+def test_one_time_of_a_weekly_one_is_left_out_on_the_page(tmp_path: Path) -> None:
+    async def story(door: Door) -> None:
+        made = await reserve(door, weekly_until="2026-12-08")
+        assert "Leave one time out" in words(await door.call("GET", PAGE, "owner"))
+        answer = await submit(door, "skip", "owner", reservation=made.id, day="2026-12-08")
+        assert answer.code in {200, 302}, answer.body
+        page = words(await door.call("GET", PAGE, "owner"))
+        assert "weekly until 2026-12-08, but not on 2026-12-08" in page
+        later = words(await door.call("GET", f"{PAGE}?week=2026-W50", "owner"))
+        assert "Nothing of your pools is reserved in this week." in later
+        assert (await submit(door, "skip", "owner", reservation=made.id, day="x")).code == 400
+        assert (
+            await submit(door, "skip", "guest", reservation=made.id, day="2026-12-01")
+        ).code == 404
+        again = await door.call(
+            "POST", f"reservations/{made.id}/skip", "owner", {"day": "2026-12-08"}
+        )
+        assert (again.code, json.loads(again.body)["code"]) == (409, "no-such-time")
+
+    at_the_door(tmp_path, story, policy=RULES)
+
+
+def test_whose_groups_the_hub_cannot_tell_is_not_guessed(tmp_path: Path) -> None:
+    async def story(door: Door) -> None:
+        fields = {
+            "profile": "one",
+            "team": "vision",
+            "starts": "2026-12-01T09:00",
+            "ends": "2026-12-01T12:00",
+        }
+        for user, token, code in (
+            ("sue", "lead", "not-a-member"),
+            ("nobody", "lead", "not-a-member"),
+            ("nobody", "other-lead", "not-your-team"),
+        ):
+            answer = await door.call("POST", "reservations", token, {**fields, "user": user})
+            assert (answer.code, json.loads(answer.body)["code"]) == (403, code)
+        door.people.silent = True
+        answer = await door.call("POST", "reservations", "lead", {**fields, "user": "vera"})
+        assert (answer.code, json.loads(answer.body)["code"]) == (409, "hub-unreachable")
+
+    at_the_door(tmp_path, story, policy=RULES)
+
+
 def test_the_form_is_for_those_with_the_right_and_does_what_the_api_does(tmp_path: Path) -> None:
     async def story(door: Door) -> None:
         assert "There is nothing that you may reserve" in words(

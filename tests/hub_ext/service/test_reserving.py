@@ -1,7 +1,7 @@
 """Reservations from wish to end: held at their start, claimed, not come to, in nobody's way."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,8 +14,10 @@ from hub_ext.lease import (
     Liveness,
     OpenLease,
     Posting,
+    ProfileName,
     Reason,
     Standing,
+    TeamName,
     UserName,
     When,
 )
@@ -128,6 +130,25 @@ def test_leads_reserve_for_their_members_and_nobody_else_does(site: Site) -> Non
     assert refused(site, by=LENA).code == "not-your-team"
     assert reserve(site).key.user == "sam"
     assert reserve(site, by=ADMIN, user="sue").made_by == "root"
+
+
+@pytest.mark.parametrize("by", [LARS, ADMIN], ids=["lead", "admin"])
+def test_nobody_reserves_in_the_name_of_who_is_not_in_the_team(site: Site, by: Caller) -> None:
+    start = site.now + timedelta(hours=2)
+    wish = ReservationWish(
+        profile=ProfileName("one"),
+        team=TeamName("speech"),
+        user=UserName("vera"),
+        starts=wall(start),
+        ends=wall(start + timedelta(hours=3)),
+    )
+    for groups in ((), ("vision",)):
+        with pytest.raises(RefusedError) as caught:
+            site.governor.reserve(wish, by, groups=groups, now=site.now)
+        assert caught.value.code == "not-a-member"
+        assert "Reserve for a member" in caught.value.message
+    made = site.governor.reserve(wish, by, groups=("speech", "vision"), now=site.now)
+    assert made.groups == ("speech", "vision")
 
 
 @pytest.mark.parametrize("names", [{"user": ""}, {"user": "s\0m"}, {"server": "\0"}])
@@ -253,6 +274,55 @@ def test_a_weekly_one_comes_again_after_somebody_did_not_come(site: Site) -> Non
     site.report_devices()
     tend(site, 1)
     held(site, "sam")
+
+
+def skip(site: Site, one: Reservation, day: date, by: Caller = LARS) -> Reservation:
+    return site.governor.skip_reservation(one.id, day, by, now=site.now)
+
+
+def test_one_time_of_a_weekly_one_is_left_out_and_the_others_come(site: Site) -> None:
+    first = START.date()
+    made = reserve(site, weekly_until=first + timedelta(days=7))
+    skip(site, made, first)
+    for week, comes in ((0, False), (1, True)):
+        site.now = START + timedelta(days=7 * week, hours=2)
+        site.report_devices()
+        tend(site, 1)
+        assert (lease_of(site, "sam") is not None) is comes
+    assert kinds(site).count("reservation.opened") == 1
+
+
+def test_what_is_left_out_is_anybodys_again(site: Site) -> None:
+    day = START.date() + timedelta(days=7)
+    made = reserve(site, profile="two", weekly_until=day)
+    assert refused(site, after=2 + 7 * 24, user="sue").code == "reservation-beyond-guarantee"
+    skip(site, made, day)
+    assert reserve(site, after=2 + 7 * 24, user="sue").key.user == "sue"
+
+
+def test_only_a_time_to_come_is_left_out_and_never_the_last(site: Site) -> None:
+    first = START.date()
+    once = reserve(site, user="sue", after=10, length=1)
+    weekly = reserve(site, weekly_until=first + timedelta(days=7))
+    for one, day, code in (
+        (once, first, "last-time"),
+        (weekly, first + timedelta(days=1), "no-such-time"),
+        (weekly, first - timedelta(days=7), "no-such-time"),
+    ):
+        with pytest.raises(RefusedError) as caught:
+            skip(site, one, day)
+        assert caught.value.code == code
+    with pytest.raises(RefusedError) as hidden:
+        skip(site, weekly, first, person("vera"))
+    assert hidden.value.code == "no-such-reservation"
+    tend(site, 2 * HOUR)
+    with pytest.raises(RefusedError) as begun:
+        skip(site, weekly, first)
+    assert begun.value.code == "no-such-time"
+    assert str(first + timedelta(days=7)) in begun.value.message
+    with pytest.raises(RefusedError) as last:
+        skip(site, weekly, first + timedelta(days=7))
+    assert last.value.code == "last-time"
 
 
 def test_where_the_owners_server_runs_gpus_are_kept_until_it_changes_over(site: Site) -> None:

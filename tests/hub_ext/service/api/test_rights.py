@@ -61,6 +61,7 @@ MATRIX: dict[str, tuple[int, set[str], int]] = {
     # No pool may be reserved there: whoever may hears that.
     "POST reservations": (403, PEOPLE, 403),
     "POST reservations/{reservation}/cancel": (404, PEOPLE, 403),
+    "POST reservations/{reservation}/skip": (404, PEOPLE, 403),
     "GET servers/{user}/{server}/lease": (200, OWNERS | {"lead"}, 404),
     "GET usage": (200, PEOPLE, 403),
     "GET usage of the team": (200, ADMINS | {"lead"}, 403),
@@ -107,6 +108,7 @@ BY_HAND: dict[str, dict[str, object]] = {
 SAID: dict[str, dict[str, object]] = {
     "POST leases/{lease_id}/extend": {"seconds": 60},
     "POST leases/{lease_id}/change": {"choice": {"profile": "small"}, "when": "hold"},
+    "POST reservations/{reservation}/skip": {"day": "2026-12-01"},
     "POST reservations": {
         "profile": "one",
         "team": "vision",
