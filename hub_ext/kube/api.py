@@ -3,8 +3,10 @@
 It knows addresses, tokens and time-outs, and no object. Neither token nor header is ever logged.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,7 @@ class Api:
     def __init__(self, kubeconfig: Path | None = None) -> None:
         self._kubeconfig = kubeconfig
         self._client: ApiClient | None = None
+        self._opening = asyncio.Lock()
 
     async def close(self) -> None:
         """Close its connections; the next call opens anew."""
@@ -149,16 +152,19 @@ class Api:
             raise silence(error) from None
 
     async def _failed(self, status: int, body: str | bytes) -> Exception:
-        if status == _UNAUTHORIZED:
-            # A token may have been replaced in its file since it was read.
-            await self.close()
+        if status == _UNAUTHORIZED and self._client is not None:
+            # A token may have been replaced in its file since it was read; others may be calling,
+            # so that the client itself stays.
+            with suppress(UnreachableError):
+                self._client.configuration.api_key = (await self._settings()).api_key
         return failure(status, body)
 
     async def _open(self) -> ApiClient:
-        if self._client is None:
-            self._client = ApiClient(await self._settings())
-            self._client.user_agent = names.FIELD_MANAGER
-        return self._client
+        async with self._opening:
+            if self._client is None:
+                self._client = ApiClient(await self._settings())
+                self._client.user_agent = names.FIELD_MANAGER
+            return self._client
 
     async def _settings(self) -> Configuration:
         settings = Configuration()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -115,6 +115,11 @@ def test_what_the_server_refuses_is_said_in_words(
         async with client(stranger, namespace) as nobody:
             with pytest.raises(UnreachableError, match="does not know the governor's token"):
                 await nobody.all()
+            # As a token that was replaced in its file: the next call is made with the new one.
+            control_plane.write_kubeconfig(stranger, control_plane.api.token)
+            with suppress(UnreachableError):
+                await nobody.all()
+            assert await nobody.all() == ()
 
     asyncio.run(tell())
 
