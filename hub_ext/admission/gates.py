@@ -6,6 +6,7 @@ quota is enforced.
 
 from collections.abc import Callable
 from datetime import datetime
+from operator import attrgetter
 
 from ..lease import OpenLease
 from . import budgets
@@ -87,20 +88,24 @@ def _limits(scene: Scene, demand: Demand) -> tuple[tuple[int, "_Like", "_Cap"], 
     return tuple((limit, like, cap) for limit, like, cap in limits if limit is not None)
 
 
-def kind_of(scene: Scene, demand: Demand) -> tuple[str, ...]:
-    """What an answer depends on beside the pool: the same is told to requests of one kind."""
-    team = scene.policy.teams.get(demand.team)
-    capped = team is not None and team.most_leases_per_person is not None
-    return (
-        demand.team,
-        demand.flavor,
-        demand.key.user if capped else "",
-        demand.project or "",
-        demand.task_type or "",
-        "guaranteed" if demand.only_guaranteed else "",
-        demand.alone or "",
-        *budgets.kind(scene, demand),
-    )
+Kind = tuple[object, ...]
+"""What an answer depends on beside the pool: the same is told to requests of one kind."""
+
+_PLAIN = attrgetter("team", "flavor", "project", "task_type", "only_guaranteed", "alone")
+
+
+def kinds(scene: Scene) -> Callable[[Demand], Kind]:
+    """Give what tells the kind of a request; it is asked of each in a long line."""
+    teams = scene.policy.teams.items()
+    capped = {name for name, team in teams if team.most_leases_per_person is not None}
+    if not capped and not scene.snapshot.budgets:
+        return _PLAIN
+
+    def kind(demand: Demand) -> Kind:
+        user = demand.key.user if demand.team in capped else ""
+        return (*_PLAIN(demand), user, *budgets.kind(scene, demand))
+
+    return kind
 
 
 _Like = Callable[[OpenLease | Demand, Demand], bool]

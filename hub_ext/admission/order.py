@@ -9,7 +9,7 @@ from datetime import datetime
 from ..lease import LeaseId, OpenLease, PoolName, Standing
 from ..policy.model import Policy
 from .levels import guarantee, queue_of
-from .snapshot import Demand, Scene
+from .snapshot import NONE_YET, Demand, Scene
 
 
 def turn(demand: Demand) -> tuple[int, datetime, str, str]:
@@ -20,7 +20,8 @@ def turn(demand: Demand) -> tuple[int, datetime, str, str]:
     3. lease id; what has none yet comes last
     4. the server, for two that have none
     """
-    return (-demand.priority, demand.requested_at, demand.tie, str(demand.key))
+    server = str(demand.key) if demand.tie == NONE_YET else ""
+    return (-demand.priority, demand.requested_at, demand.tie, server)
 
 
 def ahead_of(demand: Demand, waiting: Iterable[Demand]) -> tuple[Demand, ...]:

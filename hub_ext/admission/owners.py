@@ -1,17 +1,16 @@
 """Who waits inside a guarantee: while an owner waits, nothing of what it is owed is lent anew."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .budgets import money
-from .gates import access, caps, kind_of
+from .gates import Kind, access, caps, kinds
 from .placing import in_service
 from .quota import ROOT, reach
 from .snapshot import Demand, Scene
 from .starving import age, calls, is_overdue
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(NamedTuple):
     """A waiting request and the node whose quota covers it: its queue's or its team's."""
 
     demand: Demand
@@ -34,25 +33,32 @@ def owners(scene: Scene) -> tuple[Owner, ...]:
 
 
 def _look(scene: Scene) -> tuple[Owner, ...]:
-    gated: dict[tuple[str, ...], bool] = {}
+    kind_of = kinds(scene)
     found: list[Owner] = []
     goes_first: set[str] = set()
+    reached: dict[tuple[Kind, int], str | None] = {}
     for one in sorted(scene.waiting, key=age):
-        queue = scene.queue(one)
-        if queue not in scene.quotas.nodes:
+        what = (kind_of(one), one.units)
+        if what not in reached:
+            reached[what] = _reached(scene, one)
+        node = reached[what]
+        if node is None:
             continue
-        kind = kind_of(scene, one)
-        if kind not in gated:
-            gated[kind] = _gated(scene, one)
-        if gated[kind]:
-            continue
-        node, covers = reach(scene.quotas, queue, one.units)
-        if covers and node != ROOT:
+        if node != ROOT:
             if calls(one) or one.team not in goes_first:
                 found.append(Owner(one, node))
         elif is_overdue(scene, one):
             goes_first.add(one.team)
     return tuple(found)
+
+
+def _reached(scene: Scene, one: Demand) -> str | None:
+    """Give the node whose quota covers requests of a kind, or the root; None: a gate is closed."""
+    queue = scene.queue(one)
+    if queue not in scene.quotas.nodes:
+        return None
+    node, covers = reach(scene.quotas, queue, one.units)
+    return None if _gated(scene, one) else node if covers else ROOT
 
 
 def _gated(scene: Scene, one: Demand) -> bool:

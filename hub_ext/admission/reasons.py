@@ -132,9 +132,13 @@ def first_end(scene: Scene, *, of: str | None = None, but: str | None = None) ->
     known = scene.__dict__
     if "ends" not in known:
         ends: dict[str, datetime] = {}
+        at, stopping = scene.snapshot.at, LeaseState.stopping
         for lease in scene.holding:
-            end = release_at(lease, scene.snapshot.at)
-            if end is not None and (lease.team not in ends or end < ends[lease.team]):
+            # Most only run, and there may be a thousand.
+            plain = lease.notice is None and lease.state is not stopping
+            end = lease.ends_at if plain else release_at(lease, at)
+            first = ends.get(lease.team)
+            if end is not None and (first is None or end < first):
                 ends[lease.team] = end
         known["ends"] = ends
     found = [

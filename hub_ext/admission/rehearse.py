@@ -3,12 +3,13 @@
 It says who is asked when and what is kept back meanwhile; each answer is the caller's.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from .decision import Admitted, Decision
 from .engine.order import Key, head_key
-from .gates import kind_of
+from .gates import Kind, kinds
 from .order import turn
 from .quota import Quotas, available, charge, held_back, level
 from .snapshot import Demand, Scene
@@ -41,7 +42,8 @@ def rehearse(
         Decides one request on the pool as it meets it.
     asked
         Requests of one queue and one place in it, of which only one will come: each is answered
-        as if it were the only one, and then the rest is not looked at.
+        as if it were the only one, and then the rest is not looked at. Of those that wait, who
+        finds no quota anyway is then passed over without an answer.
     """
     run = _Rehearsal(view, answer, asked)
     entries: list[_Entry] = [(one,) for one in waiting]
@@ -53,6 +55,7 @@ def rehearse(
     lines: dict[str, list[_Entry]] = {}
     for entry in sorted(rest, key=lambda entry: turn(entry[0]), reverse=True):
         lines.setdefault(view.queue(entry[0]), []).append(entry)
+    run.hurry(lines)
     while lines and not run.over:
         yield from run.cycle(lines)
 
@@ -66,7 +69,10 @@ class _Rehearsal:
         self._left = {id(one) for one in asked}
         self._asked = frozenset(self._left)
         self._enforced = view.policy.modes.quota == "enforce"
-        self._refused: dict[tuple[str, ...], Decision] = {}
+        self._kind_of = kinds(view)
+        self._refused: dict[Kind, Decision] = {}
+        self._passed: dict[str, list[tuple[Scene, _Entry]]] = {}
+        self._met: dict[Kind, tuple[Scene, Demand]] = {}
         self._bars: list[Bar] = []
         self._seen = view.quotas
         self._free: dict[str, int] = {}
@@ -86,6 +92,28 @@ class _Rehearsal:
                 bar = bar_of(self.view, demand, told[1])
                 self._bars += [bar] if bar is not None else []
 
+    def hurry(self, lines: dict[str, list[_Entry]]) -> None:
+        """Pass over the first cycles, as many as come to nobody who is asked about or finds quota.
+
+        In a pool that is full this is all that a long line takes.
+        """
+        if self.over or not self._brief:
+            return
+        count = min(self._vain(queue, line) for queue, line in lines.items())
+        for queue, line in list(lines.items()):
+            left = max(0, len(line) - count)
+            self._passed[queue] = [(self.view, entry) for entry in reversed(line[left:])]
+            del line[left:]
+            if not line:
+                del lines[queue]
+
+    def _vain(self, queue: str, line: Sequence[_Entry]) -> int:
+        """Count the first entries of a line that find no quota; a whole line ends no hurry."""
+        for count, entry in enumerate(reversed(line)):
+            if id(entry[0]) in self._asked or self._fits_now(queue, entry[0]):
+                return count
+        return sys.maxsize
+
     def cycle(self, lines: dict[str, list[_Entry]]) -> Iterator[Told]:
         """Come to the head of each queue once; who is answered leaves its queue.
 
@@ -103,14 +131,25 @@ class _Rehearsal:
                 if kept and not self._fits(self._left_by(kept), queue, demand):
                     again.setdefault(queue, []).append(demand)
                     continue
-            elif fits and id(demand) not in self._asked:
-                kept.append((queue, self._hold_back(queue, demand)))
+            elif id(demand) not in self._asked:
+                if fits:
+                    kept.append((queue, self._hold_back(queue, demand)))
+                if self._brief:
+                    self._passed.setdefault(queue, []).append((self.view, (demand,)))
+                    continue
             yield self._tell(demand)
-        for queue in list(lines):
-            if queue in again:
-                lines[queue].append(tuple(again[queue]))
-            if not lines[queue]:
-                del lines[queue]
+        for queue, demands in again.items():
+            lines[queue].append(tuple(demands))
+        for queue in [queue for queue, line in lines.items() if not line]:
+            del lines[queue]
+
+    @property
+    def _brief(self) -> bool:
+        """Whether who finds no quota is passed over.
+
+        It takes nothing, so its answer is only wanted where somebody later would be told the same.
+        """
+        return bool(self._asked) and not self._bars
 
     def _fits(self, quotas: Quotas, queue: str, demand: Demand) -> bool:
         """Whether quota is there; where it is not enforced it always is."""
@@ -166,11 +205,20 @@ class _Rehearsal:
         held_up = barred(self.view, self._bars, demand)
         if held_up is not None:
             return held_up
-        kind = kind_of(self.view, demand)
-        known = self._refused.get(kind)
+        kind = self._kind_of(demand)
+        known = self._refused.get(kind) or self._of_passed(kind, demand)
         if known is not None:
             return known
         decision = self._answer(self.view, demand)
         if not isinstance(decision, Admitted):
             self._refused[kind] = decision
         return decision
+
+    def _of_passed(self, kind: Kind, demand: Demand) -> Decision | None:
+        """Answer the first of a kind that was passed over, as it was met."""
+        for view, one in self._passed.pop(self.view.queue(demand), ()):
+            self._met.setdefault(self._kind_of(one[0]), (view, one[0]))
+        if kind not in self._met:
+            return None
+        self._refused[kind] = self._answer(*self._met[kind])
+        return self._refused[kind]

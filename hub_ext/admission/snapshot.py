@@ -6,7 +6,6 @@ It holds open leases only, so a decision costs the same however long the history
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cached_property
 from operator import attrgetter
 from typing import Annotated
@@ -28,17 +27,18 @@ from ..lease import (
     Value,
 )
 from ..lease.budgets import Budgeted
-from ..lease.reserving import Alone, Reserved
+from ..lease.reserving import Reserved
 from ..mig.alone import beside
-from ..mig.geometry import Cut, cuts, declared_devices, device_units, part_units, parts_of
+from ..mig.geometry import Cut, declared_devices, device_units, part_units, parts_of
 from ..policy.model import Policy
 from ..units import UNITS_PER_GPU
-from .decision import Request
+from .demand import NONE_YET, Demand, demand_of, waiting_demand
 from .levels import may_use, pool_nodes, queue_of
 from .quota import Node, Quotas, charge, pool_quotas
 
 __all__ = [
     "NOBODY",
+    "NONE_YET",
     "Demand",
     "Scene",
     "Snapshot",
@@ -70,90 +70,6 @@ class Snapshot(Value):
     """GPU-seconds that each person had lately, faded; who is not here had none."""
     budgets: Annotated[tuple[Budgeted, ...], SkipValidation] = ()
     """What budgets stand at, in their present periods and those that a new lease may touch."""
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """What one request wants of a pool, whether it arrives now or waits already.
-
-    `tie` ends every comparison: the lease id, or `~` for what has none yet.
-    """
-
-    key: ServerKey
-    team: str
-    pool: PoolName
-    flavor: str
-    units: int
-    priority: int
-    requested_at: datetime
-    tie: str = "~"
-    project: str | None = None
-    task_type: str | None = None
-    only_guaranteed: bool = False
-    alone: Alone | None = None
-    asked_at: datetime | None = None
-    """When it was asked for, where it keeps an older place than that."""
-    profile: str = ""
-    lifetime_s: int | None = None
-    """How long it is to live, where that was chosen."""
-
-    @property
-    def waits_since(self) -> datetime:
-        """Since when it waits itself; its place may be older."""
-        return self.asked_at or self.requested_at
-
-    @property
-    def gpus(self) -> int:
-        """Whole GPUs; 0 for a MIG device."""
-        return int(self.flavor[4:]) if self.flavor.startswith("gpu-") else 0
-
-    @property
-    def mig_profile(self) -> str | None:
-        """MIG profile or time-share; None for whole GPUs."""
-        return None if self.gpus else self.flavor
-
-
-def demand_of(request: Request, pool: PoolName) -> Demand:
-    """Take from a request what admission needs; `pool` is its pool, which exists."""
-    resolved = request.resolved
-    return Demand(
-        request.key,
-        resolved.team,
-        pool,
-        resolved.flavor,
-        resolved.units,
-        request.priority,
-        request.requested_at,
-        request.lease_id or "~",
-        project=resolved.project,
-        task_type=resolved.task_type,
-        only_guaranteed=resolved.choice.only_guaranteed,
-        alone=resolved.choice.alone,
-        asked_at=request.asked_at,
-        profile=resolved.profile,
-        lifetime_s=int(resolved.lifetime.total_seconds()),
-    )
-
-
-def waiting_demand(lease: OpenLease, pool: PoolName) -> Demand:
-    """Take the same from a lease that waits."""
-    return Demand(
-        lease.key,
-        lease.team,
-        pool,
-        lease.flavor,
-        lease.units,
-        lease.priority,
-        lease.requested_at,
-        lease.id,
-        project=lease.project,
-        task_type=lease.task_type,
-        only_guaranteed=lease.only_guaranteed,
-        alone=lease.alone,
-        asked_at=lease.asked_at,
-        profile=lease.profile,
-        lifetime_s=lease.choice.lifetime_s,
-    )
 
 
 _Owner = tuple[str, str | None]
@@ -224,7 +140,8 @@ class Scene:
     @cached_property
     def devices(self) -> tuple[Device, ...]:
         """Devices of this pool that are in service, held or not."""
-        return tuple(device for device in self.snapshot.devices if device.pool == self.pool)
+        pool = self.pool
+        return tuple([device for device in self.snapshot.devices if device.pool == pool])
 
     @cached_property
     def declared(self) -> tuple[Device, ...]:
@@ -289,8 +206,9 @@ class Scene:
     @cached_property
     def quotas(self) -> Quotas:
         """Quota of the pool on what is in service, with what is held."""
-        serving = {device.id for device in self.devices}
-        lost = {device.id: device for device in self._parts.here if device.id not in serving}
+        here = self._parts.here
+        gone = frozenset(map(_ID, here)).difference(map(_ID, self.devices))
+        lost = {device.id: device for device in here if device.id in gone} if gone else {}
         capacity = units_of(self.devices) + units_of(lost.values())
         held = {owner: taken[0] for owner, taken in self._parts.units.items()}
         for demand, _devices in self.taken:
@@ -310,13 +228,23 @@ class Scene:
 
     def queue(self, one: Demand | OpenLease) -> str:
         """Queue of the pool that a request or lease belongs to."""
-        return queue_of(self.policy, one.team, one.project, self.pool)
+        owner = (one.team, one.project)
+        found = self._queues.get(owner)
+        if found is None:
+            found = self._queues[owner] = queue_of(self.policy, *owner, self.pool)
+        return found
+
+    @cached_property
+    def _queues(self) -> dict[_Owner, str]:
+        """Queues that were looked up: a long line asks for the same few again and again."""
+        return {}
 
     @cached_property
     def declared_quotas(self) -> Quotas:
         """Quota of the pool with every declared device in service and nothing held."""
         rules = self.policy.pools[self.pool]
-        kinds = Counter(cut for node in rules.nodes for cut in cuts(node))
+        kinds = Counter[Cut](cut for node in rules.nodes for cut in node.geometry[: node.gpus])
+        kinds["whole"] += sum(node.gpus for node in rules.nodes) - kinds.total()
         capacity = sum(_cut_units(rules.model, cut) * count for cut, count in kinds.items())
         return pool_quotas(self._nodes, (), capacity)
 
@@ -343,13 +271,17 @@ class Scene:
 def scene(snapshot: Snapshot, pool: PoolName, *, without: ServerKey, lease_id: str | None) -> Scene:
     """Look at one pool as the server `without` meets it: its own lease does not count."""
     closed, user = LeaseState.closed, without.user
-    others = tuple(
-        lease
-        for lease in snapshot.leases
-        if lease.state is not closed
-        and lease.id != lease_id
-        and (lease.key.user != user or not _same(lease.key, without))
-    )
+    others = snapshot.leases
+    # Mostly all of them count, which is cheaper to see than to pick each.
+    own = user in map(_USER, others) or (lease_id is not None and lease_id in map(_ID, others))
+    if own or closed in map(_STATE, others):
+        others = tuple(
+            lease
+            for lease in others
+            if lease.state is not closed
+            and lease.id != lease_id
+            and (lease.key.user != user or not _same(lease.key, without))
+        )
     reserved = tuple(
         one for one in snapshot.reservations if one.pool == pool and not _same(one.key, without)
     )
@@ -359,6 +291,7 @@ def scene(snapshot: Snapshot, pool: PoolName, *, without: ServerKey, lease_id: s
 _STEADY = (
     "_parts",
     "_nodes",
+    "_queues",
     "devices",
     "declared",
     "holding",
@@ -371,6 +304,8 @@ _STEADY = (
 """What does not change where one more request has its devices."""
 
 
+_ID, _STATE, _USER = attrgetter("id"), attrgetter("state"), attrgetter("key.user")
+_PROFILE, _SHARED = attrgetter("mig_profile"), attrgetter("shared_by")
 _KIND = attrgetter("model", "mig_profile", "shared_by")
 """What a device's units depend on."""
 
@@ -378,10 +313,10 @@ _KIND = attrgetter("model", "mig_profile", "shared_by")
 def units_of(devices: Iterable[Device]) -> int:
     """Units of devices together; each kind is looked up once, as a pool has few."""
     there = tuple(devices)
-    counts = Counter(map(_KIND, there))
-    if len(counts) == 1:
-        return device_units(there[0]) * len(there)
+    if not any(map(_PROFILE, there)) and not any(map(_SHARED, there)):
+        return UNITS_PER_GPU * len(there)
     one_of = {_KIND(device): device for device in there}
+    counts = Counter(map(_KIND, there))
     return sum(device_units(one_of[kind]) * count for kind, count in counts.items())
 
 
