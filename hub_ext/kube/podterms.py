@@ -37,6 +37,9 @@ PRIORITY_CLASS = "gpu-commons"
 """The one class of all governed pods: with two, the cluster's own scheduler would stop one lease
 for another, without announcement."""
 
+NETWORKS_ANNOTATION = "k8s.v1.cni.cncf.io/networks"
+"""Where Multus reads which further networks a pod is in; without a namespace, of its own."""
+
 SCRATCH_BYTES = 10 * 2**30
 """Where the profile says nothing."""
 
@@ -98,7 +101,7 @@ def pod_terms(
         runtime_class=None if pool is None else pool.runtime_class,
         priority_class=settings.priority_class,
         labels=_labels(lease, resolved),
-        annotations={f"{PREFIX}/attempt": lease.attempt_id},
+        annotations=_annotations(policy, resolved, lease),
         volume=_volume(policy, resolved.project, single=settings.single is not None),
         datasets=()
         if project is None
@@ -159,6 +162,20 @@ def _labels(lease: OpenLease, resolved: Resolved) -> dict[str, str]:
     }
     named = lease_labels(lease.id, resolved.team, resolved.project, resolved.pool)
     return {**named, **{key: label_value(value) for key, value in told.items() if value}}
+
+
+def _annotations(policy: Policy, resolved: Resolved, lease: OpenLease) -> dict[str, str]:
+    """Give what the network of the pod is asked for, beside the attempt it belongs to."""
+    project = None if resolved.project is None else policy.projects[resolved.project]
+    task = policy.task_types.get(resolved.task_type or "")
+    rates = None if task is None else task.bandwidth
+    asked = {
+        f"{PREFIX}/attempt": lease.attempt_id,
+        NETWORKS_ANNOTATION: None if project is None else project.network.secondary,
+        "kubernetes.io/ingress-bandwidth": None if rates is None else rates.ingress,
+        "kubernetes.io/egress-bandwidth": None if rates is None else rates.egress,
+    }
+    return {key: value for key, value in asked.items() if value is not None}
 
 
 def _volume(policy: Policy, project: str | None, *, single: bool) -> PodVolume | None:

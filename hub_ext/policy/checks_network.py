@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ..i18n import _
+from .checks_kube import HERE
 from .model import Policy, Project
 from .model_network import Network, blocked
 from .problems import Path, Problem, error, quoted, warning
@@ -13,6 +14,18 @@ def check_network(policy: Policy) -> Iterator[Problem]:
     for name, project in policy.projects.items():
         if project.network != Network():
             yield from _network(("projects", name, "network"), project)
+    on_one_machine = policy.pools and all(
+        node.name == HERE for pool in policy.pools.values() for node in pool.nodes
+    )
+    for name, task in policy.task_types.items():
+        if task.bandwidth is not None and on_one_machine:
+            yield error(
+                ("task_types", name, "bandwidth"),
+                _("this is for Kubernetes, and {here} is no machine of a cluster").format(
+                    here=HERE
+                ),
+                _("name the machines as `kubectl get nodes` does, or take this away"),
+            )
 
 
 def _network(path: Path, project: Project) -> Iterator[Problem]:

@@ -1,10 +1,11 @@
 """What the servers of a project reach on Kubernetes, and what reaches them."""
 
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import AfterValidator, StringConstraints, WithJsonSchema, model_validator
 
+from .model_kube import ObjectName
 from .words import Flag, Part
 
 
@@ -26,6 +27,12 @@ Cidr = Annotated[
     str,
     AfterValidator(_cidr),
     WithJsonSchema({"type": "string", "examples": ["10.20.0.0/16"]}),
+]
+
+Rate = Annotated[
+    str,
+    StringConstraints(pattern=r"^[1-9][0-9]{0,5}[kMG]$"),
+    WithJsonSchema({"type": "string", "examples": ["2G", "500M"]}),
 ]
 
 METADATA = tuple(
@@ -56,6 +63,26 @@ class Network(Part):
     """Whether they reach public addresses. Default true: people fetch packages and data."""
     cidrs: tuple[Cidr, ...] = ()
     """Further networks that they reach, such as a data store's. Nothing there reaches them."""
+    secondary: ObjectName | None = None
+    """Name of a NetworkAttachmentDefinition (Multus) in the project's namespace: its servers get an
+    interface of that network too. `reach`, `internet` and `cidrs` do not hold there."""
+
+
+class Bandwidth(Part):
+    """How fast a server may talk to the network, where the cluster's network plugin obeys it."""
+
+    ingress: Rate | None = None
+    """Most bits a second that come to it, for example `2G`; absent means no limit."""
+    egress: Rate | None = None
+    """Most bits a second that it sends, for example `500M`; absent means no limit."""
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> Self:
+        if self.ingress is None and self.egress is None:
+            raise ValueError(
+                "this limits nothing; give `ingress`, `egress` or both, or leave it out"
+            )
+        return self
 
 
 def blocked(cidr: str) -> bool:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from .model_network import Bandwidth
 from .words import Count, Flag, FlavorKind, Lasting, Name, Part, Title, Word
 
 
@@ -34,5 +35,8 @@ class TaskType(Part):
     may_preempt: Flag = False
     """Whether such a request may stop a lease of a lower weight in its own team, where the team
     has `preemption: by_type`."""
+    bandwidth: Bandwidth | None = None
+    """How fast such a server may talk to the network on Kubernetes; absent means no limit. It is
+    asked of the cluster's network plugin, and promised by nobody."""
     long_running: Flag = False
     """Whether a pool's `normal_lifetime` does not bind it: a service has no end."""

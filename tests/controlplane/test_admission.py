@@ -95,6 +95,15 @@ def pod(gpu: int = 0, labels: dict[str, str] | None = None, **spec: Any) -> Mani
     }
 
 
+NETWORKS, DEFAULT = "k8s.v1.cni.cncf.io/networks", "v1.multus-cni.io/default-network"
+
+
+def in_network(one: Manifest, key: str = NETWORKS) -> Manifest:
+    """Let a pod ask for a network that Multus adds."""
+    one["metadata"]["annotations"] = {key: "voices/store"}
+    return one
+
+
 def job(
     gpu: int, labels: dict[str, str], inner: dict[str, str] | None = None, *, suspend: bool = True
 ) -> Manifest:
@@ -189,6 +198,8 @@ NO = [
     ("a queue's label", PERSON, PODS, pod(0, QUEUE), NO_JOB),
     ("managed, not held", TRUSTED, PODS, pod(1, {"kueue.x-k8s.io/managed": "true"}), BY_LEASE),
     ("every GPU by a variable", PERSON, PODS, pod(container=ENV), "NVIDIA_VISIBLE_DEVICES"),
+    ("a further network", PERSON, PODS, in_network(pod()), "into a further network"),
+    ("another network", TRUSTED, PODS, in_network(pod(), DEFAULT), "into a further network"),
     ("a job with a GPU", PERSON, JOBS, job(1, {}), BY_QUEUE),
     ("a job in a queue", PERSON, JOBS, job(0, QUEUE), NO_JOB),
     ("a job that runs at once", TRUSTED, JOBS, job(1, QUEUE, suspend=False), "let Kueue start"),
@@ -204,6 +215,7 @@ NO = [
 
 YES = [
     ("the hub with a lease", HUB, PODS, pod(1, LEASE)),
+    ("the hub with a further network", HUB, PODS, in_network(pod(1, LEASE))),
     ("a pod without a GPU", PERSON, PODS, pod()),
     ("a void variable", PERSON, PODS, pod(container=VOID)),
     ("a job through a queue", TRUSTED, JOBS, job(1, QUEUE)),

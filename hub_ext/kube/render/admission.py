@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ...policy.model import Policy
 from .. import names
+from ..podterms import NETWORKS_ANNOTATION
 from .cel import asks_gpu, either, is_one_of, labels_of, quoted, unchanged
 from .homes import namespaces
 from .kinds import Manifest
@@ -19,6 +20,9 @@ __all__ = ["admission"]
 
 _OURS, _KUEUES = f"{names.PREFIX}/", "kueue.x-k8s.io/"
 _QUEUE, _GATE = f"{_KUEUES}queue-name", quoted(f"{_KUEUES}admission")
+_NETWORKS = (NETWORKS_ANNOTATION, "v1.multus-cni.io/default-network")
+"""Annotations that put a pod into a further network, or into another one."""
+
 _GROUP = "group:"
 _CONTROLLER = (
     "request.userInfo.username.startsWith('system:serviceaccount:kube-system:') || "
@@ -117,6 +121,11 @@ def _servers(site: Site) -> Guard:
                 f"variables.held && {quoted(_QUEUE)} in variables.labels",
                 "variables.ofJob",
             ),
+            "only the hub puts a pod into a further network; "
+            "let an administrator name it in the project's network": either(
+                "variables.hub",
+                _networks_unchanged(),
+            ),
             "only Kueue lets a queued pod go; wait for its turn": either(
                 "variables.kueue", "!variables.wasHeld", "variables.held"
             ),
@@ -127,6 +136,20 @@ def _servers(site: Site) -> Guard:
             "take it away or write void": either("oldObject != null", "variables.gpu", _blind()),
         },
     )
+
+
+def _networks_unchanged() -> str:
+    """Say that the annotations by which Multus adds interfaces are as they were."""
+    return " && ".join(
+        f"{_annotation('object', key)} == "
+        f"(oldObject == null ? '' : {_annotation('oldObject', key)})"
+        for key in _NETWORKS
+    )
+
+
+def _annotation(holder: str, key: str) -> str:
+    held = f"{holder}.metadata.annotations"
+    return f"(has({held}) && {quoted(key)} in {held} ? {held}[{quoted(key)}] : '')"
 
 
 def _blind() -> str:

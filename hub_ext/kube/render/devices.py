@@ -90,7 +90,7 @@ def plugin_configurations(policy: Policy) -> Mapping[str, dict[str, Any]]:
     made: dict[str, dict[str, Any]] = {}
     for one in _machines(policy):
         share = _share(one)
-        if share is not None:
+        if share is not None and PLUGIN_LABEL not in one.rules.selector:
             made[_plugin_name(one)] = _plugin(share, one.rules.shared_resource or SHARED)
     if made:
         # What is no longer shared needs a configuration too, else it keeps its last one.
@@ -106,7 +106,7 @@ def node_labels(policy: Policy) -> Mapping[str, Mapping[str, str]]:
         labels = {names.FLAVOR_LABEL: names.label_value(one.pool)}
         if _can_be_cut(one):
             labels[MIG_LABEL] = _geometry_name(one)
-        if shared:
+        if shared and PLUGIN_LABEL not in one.rules.selector:
             labels[PLUGIN_LABEL] = PLAIN if _share(one) is None else _plugin_name(one)
         made[one.node.name] = labels
     return dict(sorted(made.items()))
@@ -166,7 +166,8 @@ def _in_several(policy: Policy) -> Mapping[str, Sequence[str]]:
 
 
 def _can_be_cut(one: _Machine) -> bool:
-    return geometry(one.rules.model) is not None
+    """Whether the cut is ours to name: a pool whose selector has the label names its own."""
+    return geometry(one.rules.model) is not None and MIG_LABEL not in one.rules.selector
 
 
 def _geometry_name(one: _Machine) -> str:

@@ -22,12 +22,15 @@ from hub_ext.lease import (
     ServerKey,
     ServerName,
     Standing,
+    TaskTypeName,
     Toleration,
     UserName,
 )
 from hub_ext.policy.catalogue import Resolved, resolve
 from hub_ext.policy.load import load
 from hub_ext.policy.model import Policy
+from hub_ext.policy.model_network import Bandwidth, Network
+from hub_ext.policy.model_tasks import TaskType
 from tests.support.pools import person
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -172,3 +175,31 @@ def test_a_directory_of_one_machine_is_refused_and_the_hubs_own_image_is_not(
         pod_terms(policy, local, lease_of(local), PodSettings())
     none = resolved.model_copy(update={"environment": None})
     assert pod_terms(policy, none, lease_of(none), PodSettings()).image is None
+
+
+def test_a_further_network_and_rates_are_asked_for_by_annotation(policy: Policy) -> None:
+    resolved = chosen(policy, "slice")
+    assert resolved.project is not None
+    rates = Bandwidth(ingress="2G", egress="500M")
+    project = policy.projects[resolved.project]
+    changed = policy.model_copy(
+        update={
+            "projects": {
+                **policy.projects,
+                resolved.project: project.model_copy(
+                    update={"network": Network(secondary="storage-net")}
+                ),
+            },
+            "task_types": {"training": TaskType(title="Training", bandwidth=rates)},
+        }
+    )
+    asked = resolved.model_copy(update={"task_type": TaskTypeName("training")})
+
+    made = pod_terms(changed, asked, lease_of(resolved), PodSettings())
+
+    assert made.annotations == {
+        "gpu-commons.dev/attempt": "attempt-0001",
+        "k8s.v1.cni.cncf.io/networks": "storage-net",
+        "kubernetes.io/ingress-bandwidth": "2G",
+        "kubernetes.io/egress-bandwidth": "500M",
+    }

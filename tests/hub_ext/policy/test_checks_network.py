@@ -23,6 +23,7 @@ def told(**network: Any) -> list[tuple[str, str, str]]:
 
 def test_a_sound_one_has_no_problem() -> None:
     assert told(reach="team", internet=False, cidrs=["10.0.0.0/8", "2001:db8::/32"]) == []
+    assert told(secondary="storage-net") == []
 
 
 @pytest.mark.parametrize(
@@ -58,3 +59,27 @@ def test_a_project_on_one_machine_has_no_network_of_its_own() -> None:
 
     assert path_text(found.path) == "projects.maps.network"
     assert "this is for Kubernetes" in found.message
+
+
+def with_bandwidth(bandwidth: dict[str, str], node: str) -> list[str]:
+    made = deepcopy(DATA)
+    made["task_types"] = {"training": {"title": "Training", "bandwidth": bandwidth}}
+    for pool in made["pools"].values():
+        pool["nodes"][0]["name"] = node
+    return [
+        f"{path_text(one.path)}: {one.message}"
+        for one in check(Policy.model_validate(made))
+        if one.severity == "error"
+    ]
+
+
+def test_a_rate_is_for_servers_on_a_cluster() -> None:
+    assert with_bandwidth({"egress": "500M"}, "node-1") == []
+    (said,) = with_bandwidth({"egress": "500M"}, "localhost")
+    assert said.startswith("task_types.training.bandwidth: this is for Kubernetes")
+
+
+@pytest.mark.parametrize("bandwidth", [{}, {"egress": "0"}, {"egress": "fast"}, {"ingress": "5T"}])
+def test_what_is_no_rate_is_refused(bandwidth: dict[str, str]) -> None:
+    with pytest.raises(ValidationError):
+        with_bandwidth(bandwidth, "node-1")

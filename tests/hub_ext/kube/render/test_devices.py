@@ -45,6 +45,16 @@ def test_the_same_cut_has_one_name_in_whatever_order_it_is_written() -> None:
     assert labels["a"]["nvidia.com/mig.config"] == labels["b"]["nvidia.com/mig.config"]
 
 
+def test_a_pool_that_selects_by_its_own_cut_keeps_it() -> None:
+    policy = site_policy("pools", "slices", "selector", to={"nvidia.com/mig.config": "mine"})
+
+    assert node_labels(policy)["gpu-1"] == {
+        "gpu-commons.dev/pool": "slices",
+        "nvidia.com/device-plugin.config": "gc-plain",
+    }
+    assert mig_configuration(policy) == {}
+
+
 def test_gpus_that_cannot_be_cut_get_no_label_for_a_cut() -> None:
     assert "nvidia.com/mig.config" not in node_labels(site_policy())["gpu-3"]
 
