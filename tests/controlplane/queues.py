@@ -3,7 +3,7 @@
 The product's own come from `hub_ext/kube`; these are for what a test sets up by hand.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from .api import Api, Manifest
 
@@ -86,13 +86,16 @@ def holds(workload: Manifest, condition: str) -> bool:
     return any(one["type"] == condition and one["status"] == "True" for one in found)
 
 
-def clear(api: Api) -> None:
+KINDS = ("workloads", "localqueues", "clusterqueues", "cohorts", "resourceflavors")
+
+
+def clear(api: Api, *, only: Iterable[str] = KINDS) -> None:
     """Delete all Workloads, queues, cohorts and flavors of the cluster, and see them gone.
 
     Kueue keeps a queue while it has Workloads and a flavor while a queue names it, so the order
     is theirs.
     """
-    for plural in ("workloads", "localqueues", "clusterqueues", "cohorts", "resourceflavors"):
+    for plural in only:
         paths = [_path(plural, one) for one in api.items(f"{GROUP}/{plural}")]
         for path in paths:
             api.delete(path)
