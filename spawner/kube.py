@@ -193,6 +193,10 @@ class GovernedKubeSpawner(GovernedMixin, WatchedStart):
         """Tell whether the server runs, and see to it that a pod that is no use does not stay."""
         if self.asking:
             return None
+        if self.trace is not None and not self.trace.launched:
+            # A refused start made nothing. What an earlier one left is `former`, and the hub would
+            # wait for its end before it shows the refusal.
+            return UNKNOWN_CODE
         try:
             pod = await self.look()
         except UnreachableError as error:

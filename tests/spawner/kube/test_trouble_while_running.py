@@ -192,6 +192,8 @@ def test_a_pod_that_does_not_end_is_not_waited_for_and_not_forgotten(hub: KubeHu
         again.load_state(state)
         with pytest.raises(SpawnRefusal, match="still"):
             await again.start()
+        # The hub is not kept waiting for the former pod before it shows the refusal.
+        assert await again.poll() is not None
         assert len(hub.kube.made) == 1
         hub.kube.do(lambda: hub.kube.removes(pod))
         await asyncio.to_thread(hub.governor.wait_for_reports, 3)
