@@ -3,7 +3,7 @@
 From then on the bound counts that the policy states for owners.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ..lease import LeaseId, OpenLease, PoolName
 from ..policy.bounds import owner_bound
@@ -41,10 +41,20 @@ def owed_changes(snapshot: Snapshot) -> dict[LeaseId, datetime | None]:
         if one.id in owed and one.owed_since is None:
             found[one.id] = at
         elif one.id not in owed and one.owed_since is not None:
-            bound = owner_bound(policy, str(one.pool))
+            bound = promised(policy, one)
             if bound is None or at - one.owed_since <= bound:
                 found[one.id] = None
     return found
+
+
+def promised(policy: Policy, lease: OpenLease) -> timedelta | None:
+    """Longest wait that a request was promised when it became owed; None where none was.
+
+    Of those that were recorded before it was kept, what the policy promises now.
+    """
+    if lease.owed_bound_s is None:
+        return owner_bound(policy, str(lease.pool))
+    return timedelta(seconds=lease.owed_bound_s) if lease.owed_bound_s else None
 
 
 def _firsts(snapshot: Snapshot, pool: PoolName) -> set[LeaseId]:

@@ -132,6 +132,8 @@ class OpenLease(Value):
     """When it first had devices, held for it or assigned."""
     owed_since: AwareDatetime | None = None
     """Since when it waits inside a guarantee, with nobody of its queue before it."""
+    owed_bound_s: int | None = None
+    """Longest wait that the policy promised then; 0 where it promised none."""
     autostarted: bool = False
     """The governor started it for its owner, who has not been seen yet."""
     waived: tuple[Stretch, ...] = ()

@@ -29,6 +29,8 @@ class Wait(NamedTuple):
     ready_s: int | None
     owed_for: timedelta | None
     """How long it had been owed a start when it had devices, or when it was last looked at."""
+    promised: timedelta | None = None
+    """Longest wait that it was promised then; zero for none, None where that is not on record."""
 
 
 def wait_of(lease: OpenLease, now: datetime) -> Wait | None:
@@ -58,6 +60,7 @@ def wait_of(lease: OpenLease, now: datetime) -> Wait | None:
         if held_at is None or lease.started_at is None
         else _seconds(lease.started_at - held_at),
         owed_for=None if lease.owed_since is None else ended - lease.owed_since,
+        promised=None if lease.owed_bound_s is None else timedelta(seconds=lease.owed_bound_s),
     )
 
 
@@ -78,7 +81,8 @@ def wait_rows(
     Parameters
     ----------
     bounds
-        Longest wait of an owner by pool; a pool without one has no figure for the guarantee.
+        Longest wait of an owner by pool now, for those of whom none is on record; a pool without
+        one has no figure for the guarantee.
     """
     groups: dict[tuple[str, ...], list[Wait]] = {}
     for one in waits:
@@ -117,8 +121,9 @@ def _row(
 
 
 def _kept(wait: Wait, bound: timedelta | None) -> bool | None:
-    """Whether the guarantee was kept; None while it was not put to the test."""
-    if wait.owed_for is None or bound is None:
+    """Whether the guarantee was kept, by what was promised; None while it was not tested."""
+    bound = bound if wait.promised is None else wait.promised
+    if wait.owed_for is None or not bound:
         return None
     if wait.owed_for > bound:
         return False

@@ -4,13 +4,14 @@ One transaction; the order and the answers are admission's. Nothing outside is t
 """
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ..admission.decide import Admitted, Denied
 from ..admission.owed import owed_changes
 from ..errors import RefusedError
 from ..i18n import _
 from ..lease import Cause, LeaseState, OpenLease, Reason, When
+from ..policy.bounds import owner_bound
 from ..policy.catalogue import Person, resolve
 from . import switching
 from .closing import End, close, promote
@@ -116,7 +117,11 @@ def _call(turn: Turn) -> int:
 def _note_owed(turn: Turn) -> None:
     """Record since when a request is owed a start, or that it is no more."""
     for lease_id, since in owed_changes(turn.snapshot()).items():
-        turn.record(turn.found(lease_id).model_copy(update={"owed_since": since}))
+        lease = turn.found(lease_id)
+        # What was promised then is what it is held against, whatever the policy says later.
+        bound = owner_bound(turn.desk.book.policy, str(lease.pool)) or timedelta(0)
+        promised = None if since is None else int(bound.total_seconds())
+        turn.record(lease.model_copy(update={"owed_since": since, "owed_bound_s": promised}))
 
 
 def _ran_out() -> Reason:

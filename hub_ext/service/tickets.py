@@ -66,7 +66,7 @@ def join(
     """Let a request wait that was just recorded; all clocks of `kept` go on for it."""
     clocks = {"asked_at": None if since == turn.now else turn.now}
     if kept is not None:
-        names = ("asked_at", "owed_since", "caller_since")
+        names = ("asked_at", "owed_since", "owed_bound_s", "caller_since")
         clocks = {name: getattr(kept, name) for name in names}
         if kept.state is LeaseState.queued:
             clocks["state_since"] = kept.state_since

@@ -98,3 +98,15 @@ def test_without_a_bound_nothing_is_said_of_the_guarantee() -> None:
     assert (row.owed, row.kept_percent) == (0, None)
     (gone,) = wait_rows([wait(owed_for=BOUND)], {}, NOON)
     assert gone.kept_percent is None
+
+
+def test_a_wait_is_held_against_what_was_promised_then() -> None:
+    promised = [
+        wait(owed_for=BOUND * 2, promised=BOUND * 3),
+        wait(owed_for=BOUND, promised=BOUND / 2),
+        wait(owed_for=BOUND, promised=timedelta(0)),
+    ]
+    (row,) = wait_rows(promised, BOUNDS, NOON)
+    assert (row.owed, row.kept_percent) == (2, 50)
+    (other,) = wait_rows(promised, {"gpus": None}, NOON)
+    assert (other.owed, other.kept_percent) == (2, 50)

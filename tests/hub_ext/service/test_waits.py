@@ -100,6 +100,21 @@ def test_one_that_waits_beyond_the_bound_is_told_before_it_starts_and_after_it_l
     assert of(site, "speech", "two") == (None, None, 1, 0)
 
 
+def test_what_was_promised_then_is_what_counts_whatever_the_policy_says_later(site: Site) -> None:
+    borrower, mine = lent(site)
+    site.serve()
+    assert site.now_is(mine).owed_bound_s == BOUND_S
+    nodes = "nodes: [{name: node-2, gpus: 3}]"
+    quick = POLICY.replace(nodes, f"{nodes}\n    min_runtime: 1m\n    notice: 1m")
+    site.governor.set_policy(loads(quick), now=site.now)
+    site.later(BOUND_S)
+    site.stop(borrower)
+    site.serve()
+    comes_up(site, mine)
+    assert site.now_is(mine).owed_bound_s == BOUND_S
+    assert of(site, "speech", "two")[2:] == (1, 100)
+
+
 def test_only_the_first_of_a_queue_is_owed_what_the_guarantee_has_for_one(site: Site) -> None:
     _borrower, mine = lent(site)
     second = site.waits("sue", "two")
@@ -149,7 +164,7 @@ def test_a_device_that_was_held_in_vain_keeps_the_first_instant(site: Site) -> N
     assert of(site, "speech", "two")[:2] == (100, 5 * 60 + 11)
 
 
-def test_a_wish_that_keeps_an_older_place_has_waited_only_since_it_was_made(site: Site) -> None:
+def test_a_smaller_wish_has_waited_since_the_larger_one_was_made(site: Site) -> None:
     borrower = site.run("vera", "two")
     site.run("sue")
     mine = site.waits("sam", "two")
@@ -160,7 +175,7 @@ def test_a_wish_that_keeps_an_older_place_has_waited_only_since_it_was_made(site
     site.stop(borrower)
     site.serve()
     comes_up(site, smaller)
-    assert of(site, "speech", "one")[:2] == (100, 20)
+    assert of(site, "speech", "one")[:2] == (160, 20)
 
 
 def test_where_quota_only_advises_no_guarantee_is_put_to_the_test(site: Site) -> None:
