@@ -8,7 +8,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -17,9 +17,10 @@ from ..errors import GpuCommonsError
 from ..i18n import _
 from ..kube.api import Api
 from ..kube.applying import apply, differences
-from ..kube.render import Manifest, Site, doubts, kueue_configuration, rendered
+from ..kube.nodelabels import unlabelled
+from ..kube.render import Site, doubts, kueue_configuration, rendered
 from ..kube.render.chart import chart_values
-from ..kube.render.devices import label_script
+from ..kube.render.devices import label_script, node_labels
 from ..kube.render.files import files, read_site, write
 from ..kube.render.text import documents, yaml_text
 from ..policy.load import load
@@ -97,8 +98,7 @@ def _kubeconfig(env: Mapping[str, str]) -> Path | None:
 
 def _act(args: argparse.Namespace, policy: Policy, site: Site) -> int:
     if args.diff or args.apply:
-        made = rendered(policy, site)
-        return asyncio.run(_in_cluster(args.kubeconfig, made, act=args.apply))
+        return asyncio.run(_in_cluster(args.kubeconfig, policy, site, act=args.apply))
     if args.out is None:
         sys.stdout.write(_printed(args.part, policy, site))
         return FINE
@@ -119,14 +119,17 @@ def _printed(part: str, policy: Policy, site: Site) -> str:
             return documents(rendered(policy, site))
 
 
-async def _in_cluster(kubeconfig: Path | None, made: Sequence[Manifest], *, act: bool) -> int:
-    cluster = Api(kubeconfig)
+async def _in_cluster(kubeconfig: Path | None, policy: Policy, site: Site, *, act: bool) -> int:
+    cluster, made = Api(kubeconfig), rendered(policy, site)
     try:
         found = await differences(cluster, made)
         if act:
             await apply(cluster, made, found)
+        lacking = await unlabelled(cluster, node_labels(policy))
     finally:
         await cluster.close()
+    for line in lacking:
+        sys.stderr.write(f"{line}\n")
     for one in found:
         print(one.text())
     return DIFFERENT if found and not act else FINE

@@ -23,7 +23,8 @@ from tests.support.rendering import PLACE, of_kind, site_data, site_policy
 pytestmark = [pytest.mark.kube, pytest.mark.smoke]
 
 POLICY = PLACE / "policy.yaml"
-SITE = Site(agent_image="registry.example/gpu-commons:1.0", device_namespace="gpu-operator")
+IMAGE = "registry.example/gpu-commons:1.0"
+SITE = Site(agent_image=IMAGE, governor_image=IMAGE, device_namespace="gpu-operator")
 FOREIGN = ("jupyterhub", "gpu-operator")
 """Namespaces that somebody else makes: the hub's, and the device plugin's."""
 
@@ -91,7 +92,7 @@ def test_after_applying_nothing_differs(
     capsys.readouterr()
 
     assert render(plane, "--diff") == 0
-    assert capsys.readouterr() == ("", "")
+    assert capsys.readouterr().out == ""
 
     for one in of_kind(rendered(site_policy(), SITE), "ClusterQueue").values():
         plane.api.wait(_path(one), lambda queue: queues.holds(queue, "Active"))

@@ -12,17 +12,24 @@ Leaf = tuple[str, ...]
 
 
 class FakeCluster:
-    """Objects by address; `unserved` are kinds that it lacks, `refusing` names that it refuses."""
+    """Objects by address and labels of nodes by name.
+
+    `unserved` are kinds that it lacks, `refusing` names of objects that it refuses.
+    """
 
     def __init__(self, *, unserved: tuple[str, ...] = (), refusing: tuple[str, ...] = ()) -> None:
         hub: Manifest = {"kind": "Namespace", "metadata": {"name": "jupyterhub"}}
         self.objects: dict[str, Manifest] = {path_of(hub): hub}
         self.writes: list[str] = []
+        self.nodes: dict[str, dict[str, str]] = {}
         self._applied: dict[str, set[Leaf]] = {}
         self._unserved = {KINDS[kind].path() for kind in unserved}
         self._refusing = refusing
 
     async def get(self, path: str, query: Mapping[str, str | int | bool] | None = None) -> Manifest:
+        if path == "/api/v1/nodes":
+            nodes = self.nodes.items()
+            return {"items": [{"metadata": {"name": n, "labels": own}} for n, own in nodes]}
         if path in self._unserved:
             raise NotServedError("404")
         if any(path == kind.path() for kind in KINDS.values()):

@@ -115,6 +115,22 @@ def test_after_applying_nothing_differs(
     assert capsys.readouterr().out == ""
 
 
+def test_a_node_without_its_labels_is_said_and_is_no_difference(
+    cluster: FakeCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["render", "--policy", POLICY, "--apply"])
+    cluster.nodes = {"gpu-3": {"gpu-commons.dev/pool": "slices"}}
+    capsys.readouterr()
+
+    assert main(["render", "--policy", POLICY, "--diff"]) == 0
+
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "node gpu-3 lacks gpu-commons.dev/pool=cards" in said.err
+    assert "node gpu-4 of the policy is not in the cluster" in said.err
+    assert cluster.nodes == {"gpu-3": {"gpu-commons.dev/pool": "slices"}}
+
+
 def test_a_cluster_that_does_not_answer_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
