@@ -4,137 +4,32 @@ The governor is the one of the spawner's tests: it says of what pods are made, a
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
-from hub_ext.lease import Liveness, PodTerms, Report
-from tests.controlplane.api import Manifest
-from tests.controlplane.hubs import ACCOUNT, granted, kube_hub, server_pods
+from hub_ext.lease import Liveness
+from tests.controlplane.governed import OPTIONS, Cluster, governed_cluster
 from tests.controlplane.kubelet import faults
 from tests.controlplane.kubelets import Kubelet
 from tests.controlplane.plane import ControlPlane
-from tests.spawner.kube.conftest import terms_of
-from tests.support.governor import TOKEN, FakeGovernor
-from tests.support.hub import RealHub
 from tests.support.web import call
 
 pytestmark = [pytest.mark.kube, pytest.mark.hub]
-
-PEOPLE = ["ada", "ben", "cyd", "dee", "eva", "fay", "gil", "hal"]
-CONFIG = """
-c.GovernedMixin.governor_url = {url!r}
-c.GovernedMixin.token_file = {token!r}
-c.GovernedMixin.state_dir = {state!r}
-c.JupyterHub.tornado_settings = {{"slow_spawn_timeout": 5}}
-c.KubeSpawner.start_timeout = 120
-c.GovernedKubeSpawner.scheduling_timeout = 4
-c.GovernedKubeSpawner.trouble_timeout = 3
-c.GovernedKubeSpawner.stop_timeout = 8
-c.KubeSpawner.delete_grace_period = 2
-"""
-OPTIONS = {"profile": "mig-small"}
-
-
-@dataclass
-class Cluster:
-    """A hub on a cluster, and everything that a story looks at."""
-
-    hub: RealHub
-    node: Kubelet
-    governor: FakeGovernor
-    namespace: str
-    changes: dict[str, Any] = field(default_factory=dict)
-    """What the terms of the next pods have beyond the usual."""
-
-    def pods(self) -> list[Manifest]:
-        return server_pods(self.node.plane, self.namespace)
-
-    def pod_path(self) -> str:
-        (pod,) = self.pods()
-        return f"/api/v1/namespaces/{self.namespace}/pods/{pod['metadata']['name']}"
-
-    def refused(self, user: str) -> str:
-        """Start in vain; what the person reads."""
-        answer = self.hub.spawn(user, OPTIONS)
-        if answer.status == 202:
-            where = f"/users/{user}/server/progress"
-            text = self.hub.rest("GET", where).text
-            self.hub.wait(lambda: self.hub.settled(user), "the start to be given up", seconds=60)
-            return text
-        assert answer.status == 409, answer
-        return answer.text
-
-    def ended(self, count: int = 1) -> Report:
-        """Wait for the last report of an end."""
-        self.hub.wait(lambda: len(self.governor.ended()) >= count, "a report", seconds=60)
-        return self.governor.ended()[-1]
 
 
 @pytest.fixture(scope="module")
 def whole(
     full_control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
-    plane, folder = full_control_plane, tmp_path_factory.mktemp("governed")
-    # Whatever passes here passes the strictest level of Pod Security.
-    namespace = plane.namespace("atlas", **{"pod-security.kubernetes.io/enforce": "restricted"})
-    home = plane.namespace("hub")
-    priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-    meta = {"name": "gpu-commons"}
-    plane.api.apply([{**priority, "metadata": meta, "value": 100, "preemptionPolicy": "Never"}])
-    (folder / "token").write_text(TOKEN)
-    with Kubelet.running(plane) as node, FakeGovernor.running() as governor:
-        config = CONFIG.format(
-            url=governor.url, token=str(folder / "token"), state=str(folder / "state")
-        )
-        with kube_hub(node, folder / "hub", home, extra=_ours(config)) as hub:
-            user = f"system:serviceaccount:{home}:{ACCOUNT}"
-            plane.api.apply(granted(namespace, user))
-            hub.add_users(*PEOPLE)
-            cluster = Cluster(hub, node, governor, namespace)
-            governor.room = len(PEOPLE)
-            governor.pod_of = lambda ask, offer: _terms(cluster, ask, offer)
-            yield cluster
-
-
-def _ours(config: str) -> str:
-    return (
-        "from spawner.kube import GovernedKubeSpawner\n"
-        f"c.JupyterHub.spawner_class = GovernedKubeSpawner\n{config}"
-    )
-
-
-def _terms(cluster: Cluster, ask: Any, offer: Any) -> PodTerms:
-    marks = {"gpu-commons.dev/attempt": ask.attempt_id}
-    changes = dict(cluster.changes)
-    return terms_of(
-        ask,
-        offer,
-        **{
-            "namespace": cluster.namespace,
-            "resource_name": "nvidia.com/mig-1g.10gb",
-            "node_selector": {},
-            "runtime_class": None,
-            # Nothing here binds claims.
-            "volume": None,
-            "datasets": (),
-            "annotations": {**marks, **changes.pop("annotations", {})},
-            **changes,
-        },
-    )
+    with governed_cluster(full_control_plane, tmp_path_factory.mktemp("governed")) as cluster:
+        yield cluster
 
 
 @pytest.fixture
 def cluster(whole: Cluster) -> Iterator[Cluster]:
     whole.changes = {}
     yield whole
-    for name in PEOPLE:
-        if whole.hub.ready(name):
-            whole.hub.stop_server(name)
-    whole.hub.wait(lambda: not whole.pods(), "the pods to go")
-    for seen in (whole.governor.reports, whole.governor.asks, whole.governor.grants):
-        seen.clear()
+    whole.clear()
 
 
 def test_a_server_starts_where_pod_security_is_restricted(cluster: Cluster) -> None:
