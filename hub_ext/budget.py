@@ -118,6 +118,21 @@ def cost(priced: Iterable[Tile], start_us: int, end_us: int) -> int:
     return -(-product // SECONDS_PER_HOUR)
 
 
+def steady_rate(priced: Iterable[Tile], start_us: int, end_us: int) -> int | None:
+    """Price an hour over all of [start, end) where it does not change; None where it does.
+
+    Time without a price costs nothing, as long as it has none throughout.
+    """
+    rate = 0
+    for first, last, price in priced:
+        if first >= end_us or last <= start_us:
+            continue
+        if first > start_us or last < end_us:
+            return None
+        rate += price or 0
+    return rate
+
+
 def is_priced(priced: Iterable[Tile], start_us: int, end_us: int) -> bool:
     """Whether every moment of [start, end) has a price, as far as there are tiles."""
     return not any(

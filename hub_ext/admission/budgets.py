@@ -36,7 +36,7 @@ def money(scene: Scene, demand: Demand, devices: Sequence[Device] = ()) -> Queue
         spending(scene, demand, devices),
         snapshot.at,
         inside=_inside(scene, demand),
-        own=[one.id for one in snapshot.leases if one.holding and one.key == demand.key],
+        own=_own(scene, demand),
         ahead=[spending(scene, one, given) for one, given in scene.taken],
     )
     if found is None:
@@ -80,6 +80,17 @@ def spending(scene: Scene, demand: Demand, devices: Sequence[Device] = ()) -> Sp
         end_us=instant_us(at + life),
         tiles=(*known[what], *_rest(scene, rest, life)),
     )
+
+
+def _own(scene: Scene, demand: Demand) -> list[str]:
+    """Leases of its own server, which end when it starts."""
+    user, key = demand.key.user, demand.key
+    return [
+        one.id
+        for one in scene.snapshot.leases
+        # First by name: most are somebody else's, and whole keys compare slowly.
+        if one.key.user == user and one.key == key and one.holding
+    ]
 
 
 def _life(scene: Scene, demand: Demand) -> timedelta:

@@ -1,83 +1,200 @@
 """What every budget stands at now, for a decision: charges on the books, and what open leases cost.
 
-It reads alone. Sums of the past are the ledger's; what a lease costs is worked out once for as
-long as the lease stays the same.
+It reads alone. Sums of the past are the ledger's. Of each open lease is kept what it adds, until it
+changes: most add a steady rate, so that a look costs little however many run.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from heapq import heappop, heappush
+from typing import NamedTuple
 
-from ..budget import Period, Spending, Tile, periods, tiles, used_by
-from ..lease import LeaseId, LeaseState, OpenLease, ProjectName, TeamName
+from ..budget import Period, Spending, cost, periods, steady_rate, used_by
+from ..lease import LeaseState, OpenLease, ProjectName, TeamName
 from ..lease.budgets import ALL, Budgeted, StepTaken, Used
-from ..lease.reserving import Reservation
 from ..ledger.store import Tx
 from ..ledger.tally import Stretch, Sums
-from ..metering import share_of
-from ..policy.catalogue import lifetime_of
 from ..policy.model import Budget, Policy
-from ..policy.prices import price_spans
-from ..units import instant_us
+from ..units import SECONDS_PER_HOUR, instant_us
+from .budgetcosts import spending_of, unused_of
 from .reservedtimes import horizon
-from .restcharges import lease_spans, own_part, rest_part
 
-_BEYOND = timedelta(days=1)
-"""Prices are looked up for so much longer, for a server that outlives its end."""
-
+_HOUR_US = SECONDS_PER_HOUR * 1_000_000
 _Mark = tuple[object, ...]
 
 
+class _Steady(NamedTuple):
+    """What leases of one holder add that run at one price from their start to their end.
+
+    `rate` is their price an hour together, `offset` the sum of price x start, `total` what they
+    cost from start to end: spent and committed follow from the time alone.
+    """
+
+    rate: int = 0
+    offset: int = 0
+    total: int = 0
+
+    def plus(self, one: "_Steady", sign: int = 1) -> "_Steady":
+        """Add another, or take it away."""
+        return _Steady(
+            self.rate + sign * one.rate,
+            self.offset + sign * one.offset,
+            self.total + sign * one.total,
+        )
+
+    def used(self, now_us: int) -> Used:
+        """What they have used by now."""
+        spent = -(-(self.rate * now_us - self.offset) // _HOUR_US)
+        return Used(spent, max(0, self.total - spent))
+
+
 @dataclass
-class _Account:
-    """One budget in one period, while what open leases cost is added up."""
+class _Counting:
+    """One budget in one period, with what open leases add to it."""
 
     name: str
     rules: Budget
     period: Period
     period_us: tuple[int, int]
-    posted: dict[str, int]
-    running: dict[str, Used] = field(default_factory=dict)
-    committed: dict[str, int] = field(default_factory=dict)
+    steady: dict[str, _Steady] = field(default_factory=dict)
+    known: dict[str, Spending] = field(default_factory=dict)
+    """By lease, what it costs at all."""
+    odd: set[str] = field(default_factory=set)
+    """Leases that are looked at each time: between prices or months, held, or past their end."""
 
-    def add(self, lease_id: str, one: Spending, now_us: int) -> None:
-        """Count what an open lease costs."""
-        used = used_by(one, self.period_us, now_us)
-        if not any(used):
+    def holder(self, one: Spending) -> str:
+        return one.user if self.rules.each else ALL
+
+    def add(self, lease_id: str, one: Spending, now_us: int) -> int | None:
+        """Count a lease; return until when it can be counted on so, None where it cannot."""
+        start, end = self._within(one)
+        if max(end, now_us) <= start:
+            return None
+        self.known[lease_id] = one
+        adds = self._steadily(one) if start <= now_us <= end else None
+        if adds is None:
+            self.odd.add(lease_id)
+            return None
+        holder = self.holder(one)
+        self.steady[holder] = self.steady.get(holder, _Steady()).plus(adds)
+        return end
+
+    def drop(self, lease_id: str) -> None:
+        """Forget a lease."""
+        one = self.known.pop(lease_id, None)
+        if one is None or lease_id in self.odd:
+            self.odd.discard(lease_id)
             return
-        holder = one.user if self.rules.each else ALL
-        before = self.running.get(holder, Used())
-        self.running[holder] = Used(
-            before.spent_micro + used.spent_micro, before.committed_micro + used.committed_micro
-        )
-        if used.committed_micro:
-            self.committed[lease_id] = used.committed_micro
+        holder, adds = self.holder(one), self._steadily(one)
+        if adds is not None:
+            left = self.steady.pop(holder).plus(adds, -1)
+            if any(left):
+                self.steady[holder] = left
 
-    def state(self, currency: str) -> Budgeted:
+    def _within(self, one: Spending) -> tuple[int, int]:
+        return max(one.start_us, self.period_us[0]), min(one.end_us, self.period_us[1])
+
+    def _steadily(self, one: Spending) -> _Steady | None:
+        start, end = self._within(one)
+        rate = steady_rate(one.tiles, start, end)
+        return None if rate is None else _Steady(rate, rate * start, cost(one.tiles, start, end))
+
+    def state(self, posted: dict[str, int], currency: str, now_us: int) -> Budgeted:
         """Give it as decisions and pages meet it."""
+        rules = self.rules
         return Budgeted.model_construct(
             name=self.name,
-            team=None if self.rules.team is None else TeamName(self.rules.team),
-            project=None if self.rules.project is None else ProjectName(self.rules.project),
-            each=self.rules.each is not None,
-            amount_micro=self.rules.amount,
+            team=None if rules.team is None else TeamName(rules.team),
+            project=None if rules.project is None else ProjectName(rules.project),
+            each=rules.each is not None,
+            amount_micro=rules.amount,
             currency=currency,
-            hard=self.rules.hard,
-            steps=tuple(StepTaken(at_percent=one.at, act=one.act) for one in self.rules.steps),
+            hard=rules.hard,
+            steps=tuple(StepTaken(at_percent=one.at, act=one.act) for one in rules.steps),
             start=self.period.start,
             end=self.period.end,
-            posted=self.posted,
-            running=self.running,
-            committed=self.committed,
+            posted=posted,
+            running=self._running(now_us),
+            committed=_Committed(self.known, self.period_us, now_us),
         )
+
+    def _running(self, now_us: int) -> Mapping[str, Used]:
+        odd: dict[str, Used] = {}
+        for lease_id in self.odd:
+            one = self.known[lease_id]
+            holder, used = self.holder(one), used_by(one, self.period_us, now_us)
+            before = odd.get(holder, Used())
+            odd[holder] = Used(
+                before.spent_micro + used.spent_micro,
+                before.committed_micro + used.committed_micro,
+            )
+        # Copies: others go on with theirs while a snapshot is looked at.
+        return _Running(dict(self.steady), odd, now_us)
+
+
+class _Running(Mapping[str, Used]):
+    """What open leases have used now, by holder; reckoned when somebody asks for one."""
+
+    def __init__(self, steady: dict[str, _Steady], odd: dict[str, Used], now_us: int) -> None:
+        self._steady, self._odd, self._now_us = steady, odd, now_us
+
+    def __getitem__(self, holder: str) -> Used:
+        steady, odd = self._steady.get(holder), self._odd.get(holder)
+        if steady is None:
+            return self._odd[holder]
+        used = steady.used(self._now_us)
+        if odd is None:
+            return used
+        return Used(used.spent_micro + odd.spent_micro, used.committed_micro + odd.committed_micro)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._steady.keys() | self._odd.keys())
+
+    def __len__(self) -> int:
+        return len(self._steady.keys() | self._odd.keys())
+
+
+class _Committed(Mapping[str, int]):
+    """What each open lease has committed, reckoned when somebody asks: few are asked about."""
+
+    def __init__(
+        self, known: Mapping[str, Spending], period_us: tuple[int, int], now_us: int
+    ) -> None:
+        self._known, self._period_us, self._now_us = known, period_us, now_us
+
+    def __getitem__(self, lease_id: str) -> int:
+        return used_by(self._known[lease_id], self._period_us, self._now_us).committed_micro
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._known))
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+@dataclass
+class _Entry:
+    """An open lease as it was counted: its value, what its cost depends on, by which look."""
+
+    lease: OpenLease | None
+    mark: _Mark
+    look: int
 
 
 class Budgets:
-    """Works out what budgets stand at; keeps what each open lease costs until it changes."""
+    """Works out what budgets stand at, from look to look."""
 
     def __init__(self) -> None:
         self._seen: tuple[_Mark, tuple[Budgeted, ...]] | None = None
-        self._costs: dict[LeaseId, tuple[_Mark, Spending]] = {}
+        self._basis: _Mark = ()
+        self._now_us = 0
+        self._look = 0
+        self._countings: tuple[_Counting, ...] = ()
+        self._of_team: dict[str, list[_Counting]] = {}
+        self._of_project: dict[str, list[_Counting]] = {}
+        self._entries: dict[str, _Entry] = {}
+        self._ends: list[tuple[int, str]] = []
 
     def now(self, tx: Tx, policy: Policy, generation: int, now: datetime) -> tuple[Budgeted, ...]:
         """Give every budget in its present period, and hard ones in those that a start can touch.
@@ -88,52 +205,104 @@ class Budgets:
             return ()
         mark: _Mark = (tx.head(), generation, now)
         if self._seen is None or self._seen[0] != mark:
-            self._seen = (mark, self._look(tx, policy, generation, now))
+            self._seen = (mark, self._reckon(tx, policy, generation, now))
         return self._seen[1]
 
-    def _look(self, tx: Tx, policy: Policy, generation: int, now: datetime) -> tuple[Budgeted, ...]:
-        accounts = tuple(_accounts(tx, policy, now))
-        by_team: dict[str, list[_Account]] = {}
-        by_project: dict[str, list[_Account]] = {}
-        for one in accounts:
-            table, holder = (
-                (by_team, one.rules.team) if one.rules.team else (by_project, one.rules.project)
-            )
-            table.setdefault(str(holder), []).append(one)
-        now_us = instant_us(now)
-        for lease_id, spending in self._open(tx, policy, generation, now):
-            for account in by_team.get(spending.team, ()):
-                account.add(lease_id, spending, now_us)
-            for account in by_project.get(spending.project or "", ()):
-                account.add(lease_id, spending, now_us)
-        return tuple(one.state(policy.currency) for one in accounts)
-
-    def _open(
+    def _reckon(
         self, tx: Tx, policy: Policy, generation: int, now: datetime
-    ) -> Iterator[tuple[str, Spending]]:
-        known, self._costs = self._costs, {}
+    ) -> tuple[Budgeted, ...]:
+        every = tuple(_periods(policy, now))
+        now_us = instant_us(now)
+        basis: _Mark = (generation, *((name, period) for name, period in every))
+        if basis != self._basis or now_us < self._now_us:
+            self._begin(policy, every, basis)
+        self._now_us = now_us
+        self._follow(tx, policy, now)
+        return tuple(
+            one.state(_posted(tx, one, policy.currency, now), policy.currency, now_us)
+            for one in self._countings
+        )
+
+    def _begin(self, policy: Policy, every: Iterable[tuple[str, Period]], basis: _Mark) -> None:
+        """Count anew: other rules, another month, or a clock that was set back."""
+        self._basis, self._entries, self._ends = basis, {}, []
+        self._countings = tuple(
+            _Counting(
+                name,
+                policy.budgets[name],
+                period,
+                (instant_us(period.start), instant_us(period.end)),
+            )
+            for name, period in every
+        )
+        self._of_team, self._of_project = {}, {}
+        for one in self._countings:
+            team, project = one.rules.team, one.rules.project
+            table = self._of_project if team is None else self._of_team
+            table.setdefault(str(project if team is None else team), []).append(one)
+
+    def _follow(self, tx: Tx, policy: Policy, now: datetime) -> None:
+        """Bring what is counted in line with the leases that are open now."""
+        self._look += 1
+        self._outlived()
         for lease in tx.leases():
             if lease.pool is None or not lease.holding:
                 continue
-            if lease.state is LeaseState.held and lease.reservation is not None:
+            entry = self._entries.get(lease.id)
+            if entry is not None and entry.lease is lease:
+                entry.look = self._look
+            elif lease.state is not LeaseState.held or lease.reservation is None:
                 # What is kept for a reservation is counted with it.
-                continue
-            mark = _mark(lease, generation, now)
-            kept = known.get(lease.id)
-            if kept is None or kept[0] != mark:
-                kept = (mark, spending_of(policy, lease, now))
-            self._costs[lease.id] = kept
-            yield lease.id, kept[1]
+                self._take(lease, entry, policy, now)
         for one in tx.reservations():
-            unused = _unused(policy, one)
+            unused = unused_of(policy, one)
             if unused is not None:
-                yield one.id, unused
+                self._put(one.id, _Entry(None, (unused,), self._look), unused)
+        gone = [name for name, one in self._entries.items() if one.look != self._look]
+        for name in gone:
+            self._drop(name)
+
+    def _take(self, lease: OpenLease, entry: _Entry | None, policy: Policy, now: datetime) -> None:
+        mark = _mark(lease, now)
+        # What is held would begin now, at each look.
+        kept = None if lease.assigned_at is None else lease
+        if entry is not None and entry.mark == mark:
+            entry.lease, entry.look = kept, self._look
+            return
+        self._put(lease.id, _Entry(kept, mark, self._look), spending_of(policy, lease, now))
+
+    def _put(self, name: str, entry: _Entry, one: Spending) -> None:
+        if name in self._entries:
+            if self._entries[name].mark == entry.mark:
+                self._entries[name] = entry
+                return
+            self._drop(name)
+        self._entries[name] = entry
+        for counting in self._that_pay(one):
+            until = counting.add(name, one, self._now_us)
+            if until is not None:
+                heappush(self._ends, (until, name))
+
+    def _that_pay(self, one: Spending) -> Iterator[_Counting]:
+        yield from self._of_team.get(one.team, ())
+        yield from self._of_project.get(one.project or "", ())
+
+    def _drop(self, name: str) -> None:
+        del self._entries[name]
+        for counting in self._countings:
+            counting.drop(name)
+
+    def _outlived(self) -> None:
+        """Count those anew whose end has passed: from then on each costs by the minute."""
+        while self._ends and self._ends[0][0] < self._now_us:
+            _end, name = heappop(self._ends)
+            if name in self._entries:
+                self._drop(name)
 
 
-def _mark(lease: OpenLease, generation: int, now: datetime) -> _Mark:
+def _mark(lease: OpenLease, now: datetime) -> _Mark:
     """What the cost of a lease depends on; what is held would begin now."""
     return (
-        generation,
         lease.state,
         lease.team,
         lease.project,
@@ -149,98 +318,23 @@ def _mark(lease: OpenLease, generation: int, now: datetime) -> _Mark:
     )
 
 
-def _accounts(tx: Tx, policy: Policy, now: datetime) -> Iterator[_Account]:
+def _periods(policy: Policy, now: datetime) -> Iterator[tuple[str, Period]]:
+    longest = horizon(policy)
     for name, rules in policy.budgets.items():
-        until = now + (horizon(policy) if rules.hard else timedelta(0)) + timedelta(seconds=1)
+        until = now + (longest if rules.hard else timedelta(0)) + timedelta(seconds=1)
         for period in periods(rules, policy.timezone, now, until):
-            there = Stretch(period.start, period.end, policy.currency)
-            posted = _posted(rules, tx.charged(there)) if period.start <= now else {}
-            borders = (instant_us(period.start), instant_us(period.end))
-            yield _Account(name, rules, period, borders, posted)
+            yield name, period
 
 
-def _posted(rules: Budget, sums: Sums) -> dict[str, int]:
+def _posted(tx: Tx, one: _Counting, currency: str, now: datetime) -> dict[str, int]:
     """Take a budget's own charges; a copy, for the sums go on while a snapshot is looked at."""
+    if one.period.start > now:
+        return {}
+    sums: Sums = tx.charged(Stretch(one.period.start, one.period.end, currency))
+    rules = one.rules
     if rules.team is not None:
         alone, each = sums.of_team.get(rules.team, 0), sums.in_team.get(rules.team, {})
     else:
         project = str(rules.project)
         alone, each = sums.of_project.get(project, 0), sums.in_project.get(project, {})
     return dict(each) if rules.each else {ALL: alone}
-
-
-def spending_of(policy: Policy, lease: OpenLease, now: datetime) -> Spending:
-    """What an open lease costs from what is on the books until its end.
-
-    What is held for somebody costs as if it started now. A server that stops costs its team
-    until the limit for that at most.
-    """
-    start = lease.charged_until or lease.assigned_at or now
-    end = max(start, _end(policy, lease, now))
-    until = end + _BEYOND
-    parts = [own_part(lease), *([] if (rest := rest_part(lease)) is None else [rest])]
-    priced = tuple(
-        tile for part in parts for tile in tiles(lease_spans(policy, part, start, until))
-    )
-    last = _paid_until(policy, lease)
-    return Spending(
-        team=lease.team,
-        project=lease.project,
-        user=lease.key.user,
-        start_us=instant_us(start),
-        end_us=instant_us(end),
-        tiles=_paid(lease, priced, None if last is None else instant_us(last)),
-    )
-
-
-def _end(policy: Policy, lease: OpenLease, now: datetime) -> datetime:
-    paid = _paid_until(policy, lease)
-    if paid is not None:
-        return paid
-    return lease.ends_at or now + lifetime_of(
-        policy, lease.team, lease.profile, lease.choice.lifetime_s, lease.task_type
-    )
-
-
-def _paid_until(policy: Policy, lease: OpenLease) -> datetime | None:
-    """When its team stops paying for a server that does not stop."""
-    if lease.state is not LeaseState.stopping or lease.stop_asked_at is None:
-        return None
-    return lease.stop_asked_at + policy.notice.stop_limit
-
-
-def _paid(lease: OpenLease, priced: Iterable[Tile], last_us: int | None) -> tuple[Tile, ...]:
-    """Leave out what its team does not pay: faults of a device, a stop that takes too long."""
-    found = tuple(priced)
-    gaps = [
-        (instant_us(one.start), None if one.end is None else instant_us(one.end))
-        for one in lease.waived
-    ]
-    if last_us is not None:
-        gaps.append((last_us, None))
-    for start, end in gaps:
-        found = tuple(part for tile in found for part in _around(tile, start, end))
-    return found
-
-
-def _around(tile: Tile, start: int, end: int | None) -> Iterator[Tile]:
-    if tile.start_us < start:
-        yield tile._replace(end_us=min(tile.end_us, start))
-    if end is not None and end < tile.end_us:
-        yield tile._replace(start_us=max(tile.start_us, end))
-
-
-def _unused(policy: Policy, one: Reservation) -> Spending | None:
-    """What a reservation costs until its end while no server uses it."""
-    current = one.current
-    if current is None or current.kept_since is None or one.pool not in policy.pools:
-        return None
-    spans = price_spans(policy, one.pool, one.flavor, current.kept_since, current.end)
-    return Spending(
-        team=one.team,
-        project=one.project,
-        user=one.key.user,
-        start_us=instant_us(current.kept_since),
-        end_us=instant_us(current.end),
-        tiles=tiles(share_of(spans, one.unused_percent)),
-    )

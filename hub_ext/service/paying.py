@@ -8,7 +8,7 @@ from ..errors import RefusedError
 from ..i18n import _
 from ..lease import OpenLease, Standing
 from ..units import instant_us
-from .budgeting import spending_of
+from .budgetcosts import spending_of
 from .desk import Turn
 
 UNENFORCED = "budget.unenforced"
