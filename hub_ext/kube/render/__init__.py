@@ -9,6 +9,7 @@ from .agent import agent
 from .classes import classes
 from .configuration import kueue_configuration
 from .devices import configurations, device_doubts
+from .governor import governor
 from .kinds import Manifest, rank
 from .namespaces import fences, namespaces_of
 from .network import network
@@ -32,6 +33,7 @@ def rendered(policy: Policy, site: Site) -> tuple[Manifest, ...]:
         *queues(policy, site),
         *configurations(policy, site),
         *agent(policy, site),
+        *governor(site),
     )
     return tuple(sorted(made, key=rank))
 

@@ -51,6 +51,8 @@ KINDS: dict[str, Kind] = {
     "LocalQueue": Kind(_KUEUE, "localqueues", namespaced=True),
     "DaemonSet": Kind("apps/v1", "daemonsets", namespaced=True),
     "ServiceMonitor": Kind("monitoring.coreos.com/v1", "servicemonitors", namespaced=True),
+    "Service": Kind("v1", "services", namespaced=True),
+    "Deployment": Kind("apps/v1", "deployments", namespaced=True),
 }
 """By name, in the order of making: what others lie in, name or obey comes first."""
 

@@ -1,6 +1,6 @@
 """What rendering has to know of a cluster beside the policy: where hub, governor and Kueue are."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -44,6 +44,13 @@ class Site(BaseModel):
     """Namespace of the agents: they see every GPU of a node, so nobody else's pods are there."""
     governor_port: Annotated[int, Field(strict=True, ge=1, le=65535)] = 8000
     """Port of the governor's Service, which is called as its service account."""
+    governor_image: Annotated[str, StringConstraints(min_length=1, max_length=500)] | None = None
+    """Image of the governor, with its tag or digest; absent means that it is not rendered."""
+    governor_claim: Label | None = None
+    """Claim in the hub's namespace that keeps the readings of GPUs over restarts; absent means that
+    they are lost with each. The ledger is in PostgreSQL in any case."""
+    engine: Literal["kueue", "embedded"] = "kueue"
+    """Who admits leases: Kueue, or the governor by itself on a cluster without it."""
     service_monitor: bool = False
     """Whether a ServiceMonitor of the Prometheus operator is rendered. Default no: the kind is
     lacking where that operator is."""

@@ -13,6 +13,8 @@ SITES = {
     "everything": Site(
         hub_namespace="hub",
         agent_image="registry.example/gpu-commons:1.0",
+        governor_image="registry.example/gpu-commons:1.0",
+        governor_claim="gpu-commons-readings",
         service_monitor=True,
         device_namespace="gpu-operator",
         dns=("169.254.20.10/32",),
