@@ -37,14 +37,17 @@ def promotions(policy: Policy, leases: Iterable[OpenLease]) -> tuple[LeaseId, ..
     large is passed over. The caller records them in the transaction that made the room.
     """
     found: list[LeaseId] = []
+    there = [lease for lease in leases if lease.holding]
+    # Mostly nothing is borrowed, which shall cost little: it is asked at each end of a lease.
+    lent = {(one.team, one.pool) for one in there if one.standing is Standing.borrowed}
     groups: dict[tuple[str, PoolName], list[OpenLease]] = {}
-    for lease in leases:
-        if lease.holding and lease.pool is not None:
-            groups.setdefault((lease.team, lease.pool), []).append(lease)
+    for one in there if lent else ():
+        if one.pool is not None and (one.team, one.pool) in lent:
+            groups.setdefault((one.team, one.pool), []).append(one)
     for (team, pool), group in groups.items():
         covered = guarantee(policy, team, pool)
         borrowed = [one for one in group if one.standing is Standing.borrowed]
-        if covered is None or not borrowed:
+        if covered is None:
             continue
         for one in group:
             if one.standing is Standing.guaranteed:

@@ -10,7 +10,7 @@ from ..policy.bounds import owner_bound
 from ..policy.model import Policy
 from .order import turn
 from .owners import owners
-from .snapshot import NOBODY, Snapshot, scene
+from .snapshot import Scene, Snapshot, Views, whole
 
 
 def counts(policy: Policy, lease: OpenLease) -> bool:
@@ -23,7 +23,7 @@ def counts(policy: Policy, lease: OpenLease) -> bool:
     )
 
 
-def owed_changes(snapshot: Snapshot) -> dict[LeaseId, datetime | None]:
+def owed_changes(snapshot: Snapshot, views: Views) -> dict[LeaseId, datetime | None]:
     """Give the requests that have become owed, and since when; None for one that is not any more.
 
     A colleague who comes before it may take what it was owed, or a device go out of service. Where
@@ -34,7 +34,7 @@ def owed_changes(snapshot: Snapshot) -> dict[LeaseId, datetime | None]:
     owed = {
         name
         for pool in sorted({str(one.pool) for one in waiting})
-        for name in _firsts(snapshot, PoolName(pool))
+        for name in _firsts(whole(snapshot, PoolName(pool), views))
     }
     found: dict[LeaseId, datetime | None] = {}
     for one in waiting:
@@ -57,8 +57,7 @@ def promised(policy: Policy, lease: OpenLease) -> timedelta | None:
     return timedelta(seconds=lease.owed_bound_s) if lease.owed_bound_s else None
 
 
-def _firsts(snapshot: Snapshot, pool: PoolName) -> set[LeaseId]:
-    view = scene(snapshot, pool, without=NOBODY, lease_id=None)
+def _firsts(view: Scene) -> set[LeaseId]:
     first: dict[str, LeaseId] = {}
     for one in sorted((owner.demand for owner in owners(view)), key=turn):
         first.setdefault(view.queue(one), LeaseId(one.tie))

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import NamedTuple
 
 from ..i18n import _
 from ..lease import LeaseId, LeaseState, OpenLease
@@ -35,8 +36,7 @@ class Ranking:
     most_recent: int
 
 
-@dataclass(frozen=True, slots=True)
-class Weight:
+class Weight(NamedTuple):
     """A weight and its parts. `recent` is what is taken off, never negative."""
 
     task: int

@@ -42,11 +42,13 @@ __all__ = [
     "Demand",
     "Scene",
     "Snapshot",
+    "Views",
     "demand_of",
     "may_use",
     "scene",
     "units_of",
     "waiting_demand",
+    "whole",
 ]
 
 NOBODY = ServerKey(user=UserName("\x00"), server=ServerName("\x00"))
@@ -286,6 +288,17 @@ def scene(snapshot: Snapshot, pool: PoolName, *, without: ServerKey, lease_id: s
         one for one in snapshot.reservations if one.pool == pool and not _same(one.key, without)
     )
     return Scene(snapshot, pool, others, reserved=reserved)
+
+
+Views = dict[PoolName, Scene]
+"""Pools of one snapshot that were looked at."""
+
+
+def whole(snapshot: Snapshot, pool: PoolName, views: Views) -> Scene:
+    """Look at one pool as nobody's own request meets it, once for all who share `views`."""
+    if pool not in views:
+        views[pool] = scene(snapshot, pool, without=NOBODY, lease_id=None)
+    return views[pool]
 
 
 _STEADY = (

@@ -3,6 +3,7 @@
 True because nobody else writes while its epoch stands. Emptied whenever a transaction fails.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -24,6 +25,7 @@ class Known:
         """Sums of charges; they outlast a transaction that fails, since a refusal fails one."""
         self._leases: dict[LeaseId, OpenLease] = {}
         self._of_server: dict[tuple[str, str, str], LeaseId] = {}
+        self._order: list[tuple[datetime, LeaseId]] = []
         self._ordered: tuple[OpenLease, ...] | None = None
 
     def clear(self) -> None:
@@ -32,6 +34,7 @@ class Known:
         self.reservations = None
         self.tally.drop()
         self._leases.clear()
+        self._order.clear()
         self._of_server.clear()
 
     def is_at(self, head: int) -> bool:
@@ -50,6 +53,9 @@ class Known:
         if former is not None and former.key is not lease.key:
             # Its owner may have been renamed.
             self._of_server.pop(_server(former.key), None)
+        if former is None or former.requested_at != lease.requested_at:
+            self._leave(former)
+            insort(self._order, (lease.requested_at, lease.id))
         self._leases[lease.id] = lease
         if lease.replaces is None:
             self._of_server[_server(lease.key)] = lease.id
@@ -57,7 +63,9 @@ class Known:
 
     def drop(self, lease: OpenLease) -> None:
         """Forget a lease that has closed."""
-        if self._leases.pop(lease.id, None) is not None:
+        former = self._leases.pop(lease.id, None)
+        if former is not None:
+            self._leave(former)
             if self._of_server.get(_server(lease.key)) == lease.id:
                 del self._of_server[_server(lease.key)]
             self._ordered = None
@@ -82,9 +90,12 @@ class Known:
     def ordered(self) -> tuple[OpenLease, ...]:
         """All open leases, by time of request and then by id."""
         if self._ordered is None:
-            leases = self._leases.values()
-            self._ordered = tuple(sorted(leases, key=lambda one: (one.requested_at, one.id)))
+            self._ordered = tuple(self._leases[lease_id] for _at, lease_id in self._order)
         return self._ordered
+
+    def _leave(self, former: OpenLease | None) -> None:
+        if former is not None:
+            del self._order[bisect_left(self._order, (former.requested_at, former.id))]
 
 
 def _server(key: ServerKey) -> tuple[str, str, str]:

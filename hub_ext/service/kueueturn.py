@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..admission.decide import Admitted, Decision, Queued, Request, decide, in_turn, reconsider
 from ..admission.queue import Waiting, line
-from ..admission.snapshot import NOBODY, Snapshot, scene, waiting_demand
+from ..admission.snapshot import NOBODY, Snapshot, Views, scene, waiting_demand
 from ..errors import RefusedError
 from ..lease import Ask, Cause, Grant, LeaseState, OpenLease, PoolName, Reason
 from .closing import End, close
@@ -35,10 +35,9 @@ def gates(desk: Desk) -> bool:
     return desk.kueue is not None and desk.book.policy.modes.quota == "enforce"
 
 
-def turns(turn: Turn) -> tuple[Waiting, ...]:
+def turns(turn: Turn, snapshot: Snapshot, views: Views) -> tuple[Waiting, ...]:
     """Answer all waiting requests, as `line` does; only those with quota may start."""
-    snapshot = turn.snapshot()
-    found = line(snapshot)
+    found = line(snapshot, views)
     if not gates(turn.desk):
         return found
     book = book_of(turn.desk)

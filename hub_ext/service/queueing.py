@@ -3,14 +3,16 @@
 One transaction; the order and the answers are admission's. Nothing outside is touched.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from ..admission.decide import Admitted, Denied
 from ..admission.owed import owed_changes
+from ..admission.queue import Waiting
+from ..admission.snapshot import Views
 from ..errors import RefusedError
 from ..i18n import _
-from ..lease import Cause, LeaseState, OpenLease, Reason, When
+from ..lease import Cause, LeaseId, LeaseState, OpenLease, Reason, When
 from ..policy.bounds import owner_bound
 from ..policy.catalogue import Person, resolve
 from . import switching
@@ -40,11 +42,14 @@ def serve(desk: Desk, *, now: datetime) -> int:
         _give_up(turn, waiting)
         held = 0
         for _round in range(_MOST_ROUNDS):
-            count = _call(turn)
-            held += count
-            if not count:
+            snapshot, views = turn.snapshot(), Views()
+            starts, ends = _call(turn, turns(turn, snapshot, views))
+            held += starts
+            if not starts:
                 break
-        _note_owed(turn)
+        if starts or ends:
+            snapshot, views = turn.snapshot(), Views()
+        _note_owed(turn, owed_changes(snapshot, views))
         switching.carry_on(turn)
         return held
 
@@ -97,10 +102,10 @@ def _give_up(turn: Turn, waiting: Iterable[OpenLease]) -> None:
             close(turn, lease, End(Cause.never_used, reason=_held_in_vain()))
 
 
-def _call(turn: Turn) -> int:
-    """Hold devices for every request whose turn has come; close what can never be."""
-    held = 0
-    for one in turns(turn):
+def _call(turn: Turn, waiting: Iterable[Waiting]) -> tuple[int, int]:
+    """Hold devices for all whose turn has come, close what can never be; count both."""
+    held, closed = 0, 0
+    for one in waiting:
         match one.decision:
             case Admitted():
                 lease = hold(turn, one.lease, one.decision)
@@ -109,14 +114,15 @@ def _call(turn: Turn) -> int:
                     turn.tx.intend(START, lease.id, start_body(lease), at=turn.now)
             case Denied(reason=reason):
                 close(turn, one.lease, End(Cause.denied, reason=reason))
+                closed += 1
             case _:
                 pass
-    return held
+    return held, closed
 
 
-def _note_owed(turn: Turn) -> None:
+def _note_owed(turn: Turn, changes: Mapping[LeaseId, datetime | None]) -> None:
     """Record since when a request is owed a start, or that it is no more."""
-    for lease_id, since in owed_changes(turn.snapshot()).items():
+    for lease_id, since in changes.items():
         lease = turn.found(lease_id)
         # What was promised then is what it is held against, whatever the policy says later.
         bound = owner_bound(turn.desk.book.policy, str(lease.pool)) or timedelta(0)
