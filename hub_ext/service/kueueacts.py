@@ -68,14 +68,14 @@ def acts(turn: Turn) -> tuple[Act, ...]:
         act = None if wish is None else _of_lease(turn, lease, wish, intents)
         if act is not None:
             found.append(act if act.marks else replace(act, marks=_marks(book, lease.id)))
-    if WRITE in book.trouble and all(act.do is Do.drop for act in found):
-        found += _probe(book, leases)
+    if WRITE in book.trouble:
+        found += _probe(book, leases.keys() - {act.lease_id for act in found})
     order = list(Do)
     return tuple(sorted(found, key=lambda act: (order.index(act.do), act.lease_id)))
 
 
 def _probe(book: KueueBook, leases: Collection[LeaseId]) -> list[Act]:
-    """Write what stands already, to learn whether Kueue answers again while nothing is to be done.
+    """Write what stands already, to learn whether Kueue answers again: other acts may be paused.
 
     Where there is no Workload, nobody waits for that either: the next start tries.
     """

@@ -57,11 +57,16 @@ class KueueCore:
 
     def kueue_acts(self, *, now: datetime) -> tuple[Act, ...]:
         """List what is to be done there now; see `kueueacts.acts`."""
-        if self._desk.kueue is None or self._desk.book.known is None:
+        book = self._desk.kueue
+        if book is None or self._desk.book.known is None:
             return ()
         self._look_over(None, now)
         with self._desk.turn(now) as turn:
-            return acts(turn)
+            found = acts(turn)
+        if not found and WRITE in book.trouble and not book.blocked(now):
+            # Nothing is there to try it with; whoever starts next does.
+            self._works(WRITE, now)
+        return found
 
     def kueue_done(self, act: Act, *, now: datetime) -> None:
         """Take that an act was made; deleting and keeping are over with it."""

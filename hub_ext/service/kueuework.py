@@ -6,14 +6,13 @@ answer to the call.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Protocol
 
 from ..errors import FencedError, GpuCommonsError, RefusedError, UnreachableError
-from ..kube.engine import Gone, Seen, Wanted
+from ..kube.calls import Calls
+from ..kube.engine import Gone, Seen
 from ..lease import LeaseId
 from .governor import Governor
 from .kueueacts import Act, Do
@@ -35,40 +34,6 @@ REFUSED_PAUSE_S = 60.0
 """What was refused needs somebody's hand, so it is tried again less often."""
 
 
-class Workloads(Protocol):
-    """What is wanted of `kube.workloads.Workloads`: each call may be made again without harm."""
-
-    away: str
-    """Why changes cannot be followed just now; empty while they are."""
-
-    async def create(self, wanted: Wanted) -> object:
-        """Make a Workload; one of the same lease that is there is as good."""
-
-    async def renumber(self, lease_id: LeaseId, number: int) -> object:
-        """Write its priority."""
-
-    async def set_active(self, lease_id: LeaseId, on: bool) -> object:  # noqa: FBT001 - the state that it names
-        """Take out one that was never admitted, or let it ask again."""
-
-    async def pods_ready(self, lease_id: LeaseId) -> object:
-        """Write that its server is no reason to wait."""
-
-    async def keep(self, lease_id: LeaseId) -> object:
-        """Take an eviction back."""
-
-    async def delete(self, lease_id: LeaseId) -> object:
-        """Delete it; none is as good."""
-
-    async def all(self) -> tuple[Seen, ...]:
-        """List all Workloads."""
-
-    def watch(self) -> AsyncIterator[Seen | Gone]:
-        """Tell each change, whatever breaks off meanwhile."""
-
-    async def close(self) -> None:
-        """Close the connections."""
-
-
 class KueueWork:
     """The worker and the watch of one governor.
 
@@ -78,7 +43,7 @@ class KueueWork:
         First pause after a call that failed, in seconds; it doubles each time.
     """
 
-    def __init__(self, core: CoreRunner, workloads: Workloads, *, pause_s: float = 1.0) -> None:
+    def __init__(self, core: CoreRunner, workloads: Calls, *, pause_s: float = 1.0) -> None:
         self._core = core
         self._workloads = workloads
         self._pause_s = pause_s
@@ -183,7 +148,9 @@ class KueueWork:
         except UnreachableError as error:
             pause_s = self._pause_s * 2.0 ** min(self._tries[mark] - 1, 4)
             self._not_before[mark] = loop.time() + min(pause_s, LONGEST_PAUSE_S)
-            await self._failed(WRITE, error)
+            # Deleting needs no webhook: where it fails, nothing can be seen either.
+            unseen = act.do in {Do.drop, Do.renew}
+            await self._failed(WATCH if unseen else WRITE, error)
         except RefusedError as error:
             self._not_before[mark] = loop.time() + REFUSED_PAUSE_S
             words = error.message
@@ -215,6 +182,8 @@ class KueueWork:
 
     async def _failed(self, what: str, error: GpuCommonsError) -> None:
         words = str(error)
+        # Whatever could not be seen is listed by the next pass.
+        self._broken = self._broken or what == WATCH
         try:
             await self._core.run(lambda core, now: core.kueue_failed(what, words, now=now))
         except FencedError:

@@ -4,12 +4,14 @@ The story moves the governor's clock; what goes on between governor and Kueue ta
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from hub_ext.admission.engine import Cohort, Group, Preemption, Queue, Quota
 from hub_ext.admission.levels import pool_nodes
@@ -37,7 +39,7 @@ from hub_ext.service.kueuework import KueueWork
 from hub_ext.service.runner import CoreRunner
 from hub_ext.service.stream import Stream
 
-from .fake_kueue import FakeKueue
+from .fake_kueue import Body, FakeKueue
 from .governing import POLICY, START, Site, site_in
 
 LIMIT_S = 20.0
@@ -149,7 +151,9 @@ class Cluster:
             for task in self._loops:
                 if task.done():
                     task.result()
-            assert loop.time() < end, f"never: {what} {self.standing()}"
+            if loop.time() >= end:
+                words = await self.core.run(lambda _core, _now: self.standing())
+                pytest.fail(f"never: {what} {words}")
             await asyncio.sleep(0.01)
 
     async def still(self, holds: Callable[[], object], seconds: float = 0.3) -> None:
@@ -157,7 +161,7 @@ class Cluster:
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         while loop.time() < end:
-            assert await self.core.run(lambda _core, _now: holds()), self.standing()
+            assert await self.core.run(lambda _core, _now: holds())
             await asyncio.sleep(0.02)
 
     async def ask(self, asked: Ask) -> Grant:
@@ -250,50 +254,64 @@ class Cluster:
 
     def stands(self, name: str, kind: str) -> bool:
         """Whether a condition of a Workload is true."""
-        if self.uid(name) is None:
-            return False
-        found = self.kueue.body(name)["status"].get("conditions", [])
-        return any(one["type"] == kind and one["status"] == "True" for one in found)
+        return any(
+            one["type"] == kind and one["status"] == "True"
+            for body in self.named(name)
+            for one in body.get("status", {}).get("conditions", [])
+        )
 
     def is_out(self, name: str) -> bool:
         """Whether a Workload is taken out of its queue."""
-        there = self.uid(name) is not None
-        return there and self.kueue.body(name)["spec"].get("active", True) is False
+        return any(one["spec"].get("active", True) is False for one in self.named(name))
 
     def uid(self, name: str) -> str | None:
         """Uid of a Workload; None where there is none."""
-        found = [one.body["metadata"] for one in self.kueue.kept.values()]
-        return next((one["uid"] for one in found if one["name"] == name), None)
+        return next((str(one["metadata"]["uid"]) for one in self.named(name)), None)
 
     def number(self, name: str) -> int:
         """Priority number of a Workload; -1 where there is none."""
-        return int(self.kueue.body(name)["spec"]["priority"]) if self.uid(name) else -1
+        return next((int(one["spec"]["priority"]) for one in self.named(name)), -1)
 
     def there(self) -> set[str]:
         """Names of all Workloads."""
-        return {one.body["metadata"]["name"] for one in self.kueue.kept.values()}
+        return {one["metadata"]["name"] for one in self.bodies()}
+
+    def bodies(self) -> list[Body]:
+        """All Workloads as the API shows them."""
+        return [one.body for one in self.kueue.kept.values()]
+
+    def named(self, name: str) -> list[Body]:
+        """The Workload of a name, where there is one."""
+        return [one for one in self.bodies() if one["metadata"]["name"] == name]
 
     def standing(self) -> str:
         """Say how all leases and Workloads stand, for a story that fails."""
         leases = [(one.id, one.state.value) for one in self.site.governor.leases()]
         kept = [
-            (one.body["metadata"]["name"], one.body["spec"], one.body["status"].get("conditions"))
-            for one in self.kueue.kept.values()
+            (one["metadata"]["name"], one["spec"], one["status"].get("conditions"))
+            for one in self.bodies()
         ]
         return f"{leases} {kept} {self.site.governor.intents()}"
 
 
+@contextmanager
+def site_and_ledger(directory: Path, policy: str = POLICY) -> Iterator[Site]:
+    """Open a site on Kubernetes; at its end its ledger agrees with its events."""
+    with site_in(directory / "state", policy=policy, engine="kueue") as site:
+        yield site
+    assert verify(directory / "state" / "ledger.sqlite").difference == ""
+
+
 @asynccontextmanager
 async def cluster_in(directory: Path, policy: str = POLICY) -> AsyncIterator[Cluster]:
-    """Open one; at its end its ledger agrees with its events."""
-    with site_in(directory / "state", policy=policy, engine="kueue") as site:
+    """Open one on a Kueue of its own."""
+    with site_and_ledger(directory, policy) as site:
         async with kueue_of(site.governor.policy).serving() as kueue:
             cluster = Cluster(site, kueue, kueue.kubeconfig(directory))
             try:
                 yield cluster
             finally:
                 await cluster.stop()
-        assert verify(directory / "state" / "ledger.sqlite").difference == ""
 
 
 Story = Callable[[Cluster], Awaitable[None]]

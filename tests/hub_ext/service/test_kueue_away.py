@@ -65,6 +65,7 @@ async def test_without_the_api_servers_run_on_and_are_charged(cluster: Cluster) 
     cluster.kueue.faults.status = 0
     await cluster.until(lambda: not cluster.there(), "what is over is deleted when it is back")
     await cluster.later(11)
+    await cluster.until(lambda: not cluster.away(), "and all is listed again")
     await cluster.run("sue")
 
 

@@ -47,8 +47,10 @@ async def test_a_job_that_borrows_goes_when_an_owner_asks(cluster: Cluster) -> N
     owner = await cluster.waits("sue", "two", when=When.hold)
     await cluster.until(lambda: cluster.number(owner.id) == 1999, "it comes before every job")
     await cluster.until(lambda: cluster.stands("job-train-3", "Evicted"), "Kueue takes the job")
-    (job,) = (await sheet(cluster)).batch
-    assert job.called_in
+    now = cluster.site.now
+    await cluster.until(
+        lambda: [one.called_in for one in cluster.site.governor.queue(now=now).batch] == [True]
+    )
     cluster.kueue.delete(cluster.kueue.body("job-train-3"))
     await cluster.until(lambda: cluster.state(owner.id) is LeaseState.held)
     assert (await sheet(cluster)).batch == ()

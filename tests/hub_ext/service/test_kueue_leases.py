@@ -73,7 +73,8 @@ async def test_who_only_wants_a_device_held_is_not_started(cluster: Cluster) -> 
     lease = await cluster.waits("viktor", when=When.hold)
     await cluster.end(both)
     await cluster.until(lambda: cluster.state(lease.id) is LeaseState.held)
-    await cluster.still(lambda: cluster.intended(lease.id) == [])
+    await cluster.until(lambda: cluster.intended(lease.id) == [])
+    await cluster.still(lambda: START not in cluster.intended(lease.id))
 
 
 @told
