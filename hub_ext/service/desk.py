@@ -42,6 +42,7 @@ from .kueuebook import KueueBook
 from .kueueforeign import beside
 from .moving import Moves
 from .outages import Outages, serving
+from .pastleases import PastLeases
 from .policybook import PolicyBook
 from .ranks import Ranks
 from .refusals import no_such_lease
@@ -93,6 +94,7 @@ class Desk:
     calls_planned: tuple[int, datetime] | None = None
     """The newest record that calls were planned after, and when."""
     foreseen: Foreseen = field(default_factory=Foreseen)
+    past: PastLeases = field(default_factory=PastLeases)
     waits: Waits = field(default_factory=Waits)
     moves: Moves = field(default_factory=Moves)
     times: Times = field(default_factory=Times)

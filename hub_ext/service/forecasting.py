@@ -10,6 +10,7 @@ from ..idle import rule_for
 from ..lease import LeaseId, OfferSheet, Standing, VerdictState
 from .desk import Desk
 from .foreseen import Ground
+from .learning import read_on
 from .stops import kind_of
 
 
@@ -22,7 +23,8 @@ def look(desk: Desk, *, now: datetime) -> Ground | None:
         if not desk.foreseen.due(mark, now):
             return None
         snapshot = turn.snapshot()
-        learned = desk.foreseen.learn(turn.tx, desk.book.policy)
+        read_on(turn)
+    learned = desk.foreseen.learned
     return Ground(snapshot, Known(lives(learned), learned, _idle_ends(desk, snapshot)), mark)
 
 

@@ -1,7 +1,4 @@
-"""The newest forecast of each pool's queue, and what was learned of leases that ended.
-
-How many ends it reads is bounded, whatever the length of the history.
-"""
+"""The newest forecast of each pool's queue, and what was learned of leases that ended."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -11,15 +8,11 @@ from ..admission.forecast import Forecasts, Known
 from ..admission.lives import Past
 from ..admission.snapshot import Snapshot
 from ..lease import Cause, Forecast, LeaseId, OpenLease
-from ..ledger.fold import lease_in
-from ..ledger.store import Tx
 from ..policy.model import Policy
+from .pastleases import Piece
 
 MOST_LEARNED = 500
 """Newest ended leases that lives are learned from."""
-
-MOST_READ = 200
-"""Ends read in one look after the first."""
 
 STALE = timedelta(minutes=1)
 """A forecast is made anew after so long, even if nothing was written: time passes."""
@@ -50,7 +43,6 @@ class Foreseen:
     made: Forecasts | None = None
     _mark: tuple[int, int] | None = None
     _ended: deque[Past] = field(default_factory=lambda: deque(maxlen=MOST_LEARNED))
-    _seq: int | None = None
 
     def due(self, mark: tuple[int, int], now: datetime) -> bool:
         """Whether anything was written since, or the newest forecast is old."""
@@ -79,27 +71,30 @@ class Foreseen:
         made = self.made
         return made if made is not None and abs(now - made.at) < TOLD else None
 
-    def learn(self, tx: Tx, policy: Policy) -> tuple[Past, ...]:
-        """Read the ends that came since the last look."""
-        first = self._seq is None
-        rows = tx.events(
-            kinds=["lease.closed"],
-            after=self._seq or 0,
-            limit=MOST_LEARNED if first else MOST_READ,
-            newest=first,
-        )
-        for seq, event in sorted(rows, key=lambda row: row[0]):
-            self._seq = max(self._seq or 0, seq)
-            lease = lease_in(event)
-            known = None if lease is None else _life(lease, policy)
+    @property
+    def learned(self) -> tuple[Past, ...]:
+        """Lives that were learned, the oldest end first."""
+        return tuple(self._ended)
+
+    @property
+    def learns_more(self) -> bool:
+        """Whether older ends than those known would be kept."""
+        return len(self._ended) < MOST_LEARNED
+
+    def learn(self, piece: Piece, policy: Policy) -> None:
+        """Learn from the leases that ended."""
+        for lease, _at in reversed(piece.older):
+            known = _life(lease, policy)
+            if known is not None and self.learns_more:
+                self._ended.appendleft(known)
+        for lease, _at in piece.newer:
+            known = _life(lease, policy)
             if known is not None:
                 self._ended.append(known)
-        self._seq = self._seq or 0
-        return tuple(self._ended)
 
 
 def _life(lease: OpenLease, policy: Policy) -> Past | None:
-    """How long a lease lived and had declared; None where its end tells nothing."""
+    """How long a lease lived and had declared; None where nothing is told of that."""
     if lease.assigned_at is None or lease.closed_at is None or lease.cause in NO_LIFE:
         return None
     entry = policy.profiles.get(lease.profile)

@@ -10,6 +10,7 @@ from ..lease.waits import WaitSheet
 from ..policy.bounds import owner_bound
 from ..reports.waits import KINDS, Kind, wait_of, wait_rows, waits_still
 from .desk import Desk
+from .learning import read_on
 from .waited import SPAN
 
 
@@ -19,9 +20,9 @@ class WaitCore:
     _desk: Desk
 
     def look_at_waits(self, *, now: datetime) -> None:
-        """Read on in what was recorded; see `waited.Waits`."""
+        """Read on in what was recorded; see `learning.read_on`."""
         with self._desk.turn(now) as turn:
-            self._desk.waits.look(turn.tx, now)
+            read_on(turn)
 
     def waits(
         self,
@@ -39,7 +40,7 @@ class WaitCore:
         """
         desk, policy = self._desk, self._desk.book.policy
         with desk.turn(now) as turn:
-            desk.waits.look(turn.tx, now)
+            read_on(turn)
             open_ = [wait_of(lease, now) for lease in turn.tx.leases() if waits_still(lease)]
         shown = (
             one

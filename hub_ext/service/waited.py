@@ -1,15 +1,12 @@
-"""Recorded waits of the last days, read from the ledger a bounded piece at a time.
+"""Recorded waits of the last days, as far as they were read."""
 
-The newest are read first, older ones at later looks; no decision waits for it.
-"""
-
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..lease import Event, LeaseId
-from ..ledger.fold import lease_in
-from ..ledger.store import Tx
+from ..lease import LeaseId
 from ..reports.waits import Wait, wait_of
+from .pastleases import Piece, Seen
 
 SPAN = timedelta(days=30)
 """What is shown reaches back so far."""
@@ -17,33 +14,23 @@ SPAN = timedelta(days=30)
 MOST_KEPT = 2000
 """Waits that are kept; older ones are not shown."""
 
-PAGE = 100
-"""Events read in one look, of the newest and of older ones each."""
-
-_KINDS = ("lease.running", "lease.closed")
-
 
 @dataclass
 class Waits:
-    """What was read so far: forward from the newest event seen, and back from the oldest."""
+    """Waits that were read so far, in the order of the record."""
 
     _found: dict[LeaseId, Wait] = field(default_factory=dict)
-    _newest: int = 0
-    _oldest: int | None = None
-    """Events below are still to be read; 0 where none is."""
 
-    def look(self, tx: Tx, now: datetime) -> None:
-        """Read on: what came since, and one page of what was before."""
-        if self._oldest is None:
-            page = tx.events(kinds=_KINDS, limit=PAGE, newest=True)
-            self._newest = page[0][0] if page else 0
-            self._back(page, now)
-            return
-        if self._oldest:
-            self._back(tx.events(kinds=_KINDS, before=self._oldest, limit=PAGE, newest=True), now)
-        for seq, event in tx.events(kinds=_KINDS, after=self._newest, limit=PAGE):
-            self._newest = seq
-            self._take(event)
+    def wants(self, before: datetime, now: datetime) -> bool:
+        """Whether waits before an instant would be kept."""
+        return len(self._found) < MOST_KEPT and before >= now - SPAN
+
+    def take(self, piece: Piece, now: datetime) -> None:
+        """Keep what was read, and let go what is too old or too much."""
+        newer, self._found = self._found, {}
+        self._add(piece.older)
+        self._found |= newer
+        self._add(piece.newer)
         old = [name for name, one in self._found.items() if one.ended < now - SPAN]
         for name in (*old, *list(self._found)[: max(0, len(self._found) - MOST_KEPT)]):
             self._found.pop(name, None)
@@ -53,16 +40,8 @@ class Waits:
         """All that was read and is kept."""
         return tuple(self._found.values())
 
-    def _back(self, page: tuple[tuple[int, Event], ...], now: datetime) -> None:
-        newer, self._found = self._found, {}
-        for _seq, event in reversed(page):
-            self._take(event)
-        self._found |= newer
-        more = len(page) == PAGE and len(self._found) < MOST_KEPT
-        self._oldest = page[-1][0] if more and page[-1][1].at >= now - SPAN else 0
-
-    def _take(self, event: Event) -> None:
-        lease = lease_in(event)
-        wait = None if lease is None else wait_of(lease, event.at)
-        if wait is not None:
-            self._found[wait.lease_id] = wait
+    def _add(self, seen: Iterable[Seen]) -> None:
+        for lease, at in seen:
+            wait = wait_of(lease, at)
+            if wait is not None:
+                self._found[wait.lease_id] = wait

@@ -2,8 +2,11 @@
 
 from datetime import timedelta
 
+import pytest
+
 from hub_ext.lease import Forecast, Offer, OpenLease, Standing, Ticket, UserName
 from hub_ext.policy.catalogue import Person
+from hub_ext.service import pastleases
 from tests.support.governing import GROUPS, Site
 
 
@@ -58,6 +61,26 @@ def test_it_learns_from_leases_that_ended_how_long_people_stay(site: Site) -> No
     assert found.latest is not None
     # Of the hour that each declared, each lived a tenth.
     assert found.latest <= site.now + timedelta(minutes=7)
+
+
+def test_after_a_restart_it_learns_again_a_piece_at_a_look(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pastleases, "PAGE", 4)
+    for _turn in range(6):
+        grant = site.run("sam", "two")
+        site.later(60)
+        site.stop(grant)
+        site.ended(grant)
+    site.run("sam", "two")
+    mine = site.waits("sue")
+    site.restart()
+    counts = []
+    for _look in range(5):
+        site.later(70)
+        counts.append(foreseen(site, mine).learned)
+    assert counts == sorted(counts)
+    assert (counts[0] < 6, counts[-1]) == (True, 6)
 
 
 def test_a_start_that_failed_teaches_nothing(site: Site) -> None:

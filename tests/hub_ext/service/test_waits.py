@@ -10,7 +10,7 @@ import pytest
 from hub_ext.lease import Actor, Grant, LeaseState, OpenLease, When
 from hub_ext.lease.waits import WaitRow
 from hub_ext.policy.load import loads
-from hub_ext.service import metrics, waited
+from hub_ext.service import metrics, pastleases
 from tests.hub_ext.service.api.stories import at_the_door
 from tests.support.governing import POLICY, Site
 from tests.support.identities import PREFIX, Door
@@ -200,7 +200,7 @@ def test_what_uses_no_gpu_and_what_was_never_started_are_no_waits(site: Site) ->
 def test_all_of_it_is_read_again_after_a_restart_a_page_at_a_look(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waited, "PAGE", 4)
+    monkeypatch.setattr(pastleases, "PAGE", 4)
     for _turn in range(7):
         grant = site.run("vera")
         site.later(60)
