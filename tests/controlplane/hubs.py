@@ -1,6 +1,6 @@
 """A real JupyterHub whose servers are pods of a process node."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -42,6 +42,7 @@ def kube_hub(
     *,
     spawner: str = "kubespawner.KubeSpawner",
     extra: str = "",
+    groups: Mapping[str, list[str]] | None = None,
 ) -> Iterator[RealHub]:
     """Run a hub with an account of its own in a namespace.
 
@@ -51,13 +52,16 @@ def kube_hub(
         Name or entry point of its spawner.
     extra
         Python that ends the hub's configuration.
+    groups
+        Members of the hub's groups, by group.
     """
     user = node.plane.service_account(namespace, ACCOUNT)
     node.plane.api.apply(granted(namespace, user))
     config = SPAWNER.format(spawner=spawner, namespace=namespace, node=node.name)
     kubeconfig = node.plane.user_kubeconfig(namespace, ACCOUNT)
+    environment = {"KUBECONFIG": str(kubeconfig)}
     with RealHub.running(
-        folder, extra=config + extra, environment={"KUBECONFIG": str(kubeconfig)}
+        folder, extra=config + extra, groups=groups, environment=environment
     ) as hub:
         yield hub
 

@@ -21,6 +21,9 @@ from .programs.manifests import CRDS, WEBHOOKS
 
 KINDS_S = 30
 OWN_NAMESPACE = "kueue-system"
+ACCOUNT = "kueue-controller-manager"
+"""Service account that Kueue has in a cluster, by which rules of others know it."""
+
 SERVED = ("workload", "clusterqueue", "resourceflavor", "pod", "cohort")
 """Kinds whose webhooks are installed; those of other frameworks would need their kinds."""
 
@@ -57,7 +60,7 @@ def start_kueue(plane: ControlPlane, **settings: Any) -> None:
         plane.shop.path("kueue"),
         *("--config", _written(plane), "--feature-gates=VisibilityOnDemand=false"),
         "--zap-log-level=2",
-        environment={"KUBECONFIG": str(plane.kubeconfig), VARIABLE: str(plane.papers.folder)},
+        environment={"KUBECONFIG": str(_account(plane)), VARIABLE: str(plane.papers.folder)},
     )
     plane.wait_healthy("kueue", f"http://127.0.0.1:{health}/readyz")
     authority = base64.b64encode(plane.papers.authority.read_bytes()).decode()
@@ -82,6 +85,21 @@ def _wait_until_served(plane: ControlPlane, kinds: list[Manifest]) -> None:
             lambda found, plurals=plurals: plurals <= {one["name"] for one in found["resources"]},  # type: ignore[misc]
             seconds=KINDS_S,
         )
+
+
+def _account(plane: ControlPlane) -> Path:
+    """Give Kueue its account, which may do everything, and return its kubeconfig."""
+    group = "rbac.authorization.k8s.io"
+    user = {
+        "apiGroup": group,
+        "kind": "User",
+        "name": plane.service_account(OWN_NAMESPACE, ACCOUNT),
+    }
+    role = {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"}
+    binding = {"apiVersion": f"{group}/v1", "kind": "ClusterRoleBinding"}
+    meta = {"name": ACCOUNT}
+    plane.api.apply([{**binding, "metadata": meta, "roleRef": role, "subjects": [user]}])
+    return plane.user_kubeconfig(OWN_NAMESPACE, ACCOUNT)
 
 
 def _wait_until_it_follows(plane: ControlPlane) -> None:

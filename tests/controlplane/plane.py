@@ -192,8 +192,8 @@ class ControlPlane:
         return f"system:serviceaccount:{namespace}:{name}"
 
     def token(self, namespace: str, name: str) -> str:
-        """Make a token of a service account, as its pods would have one; good for an hour."""
-        body: Manifest = {"spec": {"expirationSeconds": 3600}}
+        """Make a token of a service account, as its pods would have one; good for a day."""
+        body: Manifest = {"spec": {"expirationSeconds": 86_400}}
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
         made: str = self.api.create(path, body)["status"]["token"]
         return made
