@@ -128,11 +128,13 @@ async def _in_cluster(kubeconfig: Path | None, policy: Policy, site: Site, *, ac
         lacking = await unlabelled(cluster, node_labels(policy))
     finally:
         await cluster.close()
-    for line in lacking:
+    waiting = [one for one in found if one.act == "wait"]
+    for line in (*(one.text() for one in waiting), *lacking):
         sys.stderr.write(f"{line}\n")
-    for one in found:
+    todo = [one for one in found if one.act != "wait"]
+    for one in todo:
         print(one.text())
-    return DIFFERENT if found and not act else FINE
+    return DIFFERENT if todo and not act else FINE
 
 
 def _policy(file: Path | str | None) -> Policy:

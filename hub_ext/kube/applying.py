@@ -5,24 +5,21 @@ render are changed. Nothing here decides what an object says.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from difflib import unified_diff
 from itertools import groupby
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from ..errors import GpuCommonsError, RefusedError
 from ..i18n import _
 from .answers import MissingError, NotServedError
-from .names import LABEL_MANAGED_BY
+from .difference import Cluster, Difference, Spot
+from .leaving import leaving
 from .render.kinds import KINDS, Manifest, kind_of, place_of
 from .render.marks import ANNOTATION_CONTENT, LABEL_RENDERED, RENDERED
 from .render.text import yaml_text
 
 __all__ = ["Cluster", "Difference", "Spot", "apply", "differences"]
-
-Spot = tuple[str, str, str]
-"""Kind, namespace and name of an object."""
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -33,54 +30,6 @@ _AT_ONCE = 8
 _PAGE = 500
 _SERVERS_OWN = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
 """Fields of metadata that the server writes; they differ without a difference."""
-
-
-class Cluster(Protocol):
-    """What is needed of an API server; `api.Api` is one."""
-
-    async def get(self, path: str, query: Mapping[str, str | int | bool] | None = None) -> Manifest:
-        """Read an object or a list."""
-
-    async def apply(self, path: str, body: Manifest, *, dry_run: bool = False) -> Manifest:
-        """Apply an object on the server, or only say what would become of it."""
-
-    async def merge(self, path: str, body: Manifest) -> Manifest:
-        """Change the fields that the body has."""
-
-    async def delete(self, path: str) -> Manifest:
-        """Delete an object."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One object that is not as it is rendered.
-
-    Parameters
-    ----------
-    act
-        What makes it so: `create`, `change`, `mend` (the policy says what it said before, the
-        cluster was changed), `remove`, or `release` (a namespace: it holds people's files, so it
-        loses our mark and stays).
-    lines
-        What would change, as a unified difference of YAML.
-    """
-
-    act: str
-    spot: Spot
-    lines: tuple[str, ...] = ()
-
-    def text(self) -> str:
-        """Write it for people."""
-        kind, namespace, name = self.spot
-        where = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
-        words = {
-            "create": _("is not there"),
-            "change": _("the policy says otherwise by now"),
-            "mend": _("was changed in the cluster"),
-            "remove": _("is rendered no more"),
-            "release": _("is rendered no more; it stays, because it holds people's files"),
-        }[self.act]
-        return "\n".join((f"{self.act} {where}: {words}", *(f"  {one}" for one in self.lines)))
 
 
 async def differences(cluster: Cluster, manifests: Sequence[Manifest]) -> tuple[Difference, ...]:
@@ -106,14 +55,8 @@ async def differences(cluster: Cluster, manifests: Sequence[Manifest]) -> tuple[
 
     changed = [one for one in await _all(manifests, compare) if one is not None]
     rendered = {place_of(one) for one in manifests}
-    order = list(KINDS)
-    gone = sorted(set(ours) - rendered, key=lambda spot: (-order.index(spot[0]), *spot[1:]))
-    leaving = [
-        Difference("release" if spot[0] == "Namespace" else "remove", spot)
-        for spot in gone
-        if "deletionTimestamp" not in ours[spot]["metadata"]
-    ]
-    return (*changed, *leaving)
+    gone = {spot: one for spot, one in ours.items() if spot not in rendered}
+    return (*changed, *await leaving(cluster, gone, rendered))
 
 
 async def apply(
@@ -135,10 +78,8 @@ async def apply(
     for _kind, group in groupby(made, key=lambda one: one.spot[0]):
         await _all(list(group), make)
     for one in found:
-        if one.act == "release":
-            unmarked = {LABEL_RENDERED: None, LABEL_MANAGED_BY: None}
-            body: Manifest = {"metadata": {"labels": unmarked}}
-            await _said(one.spot, cluster.merge(_path(one.spot), body))
+        if one.act in ("release", "drain"):
+            await _said(one.spot, cluster.merge(_path(one.spot), dict(one.patch)))
         elif one.act == "remove":
             try:
                 await _said(one.spot, cluster.delete(_path(one.spot)))

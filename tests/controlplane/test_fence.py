@@ -79,12 +79,21 @@ def test_batch_pods_that_wait_take_nothing_from_servers(api: Api) -> None:
         api.delete(f"{PODS}/{made['metadata']['name']}", gracePeriodSeconds="0")
 
 
-def test_a_container_without_figures_asks_for_a_little(api: Api) -> None:
-    made = api.create(PODS, pod(1), dryRun="All")
+def claim(size: str) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"generateName": "tried-"},
+        "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": size}}},
+    }
 
-    asked = made["spec"]["containers"][0]["resources"]["requests"]
-    assert asked["cpu"] == "100m"
-    assert asked["memory"] == "256Mi"
+
+def test_no_claim_is_larger_than_the_projects_volume(api: Api) -> None:
+    path = PODS.replace("/pods", "/persistentvolumeclaims")
+
+    api.create(path, claim("200Gi"), dryRun="All")
+    with pytest.raises(ApiError, match="maximum storage usage per PersistentVolumeClaim"):
+        api.create(path, claim("201Gi"), dryRun="All")
 
 
 def test_a_pod_of_the_hubs_class_is_preempted_by_nobody_of_ours(api: Api) -> None:

@@ -145,6 +145,52 @@ def test_a_project_that_is_no_more_loses_its_queue_and_keeps_its_files(
     assert render(plane, "--diff", policy=fewer) == 0
 
 
+def test_leases_of_a_project_that_is_no_more_go_on_and_count(
+    plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    governor = plane.api.acting_as(user_of("jupyterhub", "gpu-commons-governor"))
+    whole, fewer = tmp_path / "whole.yaml", tmp_path / "fewer.yaml"
+    data = site_data()
+    del data["projects"]["cell-atlas"]["quota"]
+    whole.write_text(yaml_text(data))
+    del data["projects"]["sky-survey"]
+    fewer.write_text(yaml_text(data))
+    assert render(plane, "--apply", policy=whole) == 0
+    old, new = "gpu-sky-survey", "gpu-cell-atlas"
+    path = queues.workloads_path(old, "lease")
+    governor.create(queues.workloads_path(old), _lease(old, "cards"))
+    plane.api.wait(path, lambda one: queues.holds(one, "Admitted"))
+    queue = KINDS["ClusterQueue"].path(None, "gc-vision.sky-survey")
+    plane.api.wait(queue, lambda one: one["status"].get("reservingWorkloads"))
+    capsys.readouterr()
+
+    assert render(plane, "--apply", policy=fewer) == 0
+
+    told = capsys.readouterr()
+    assert "drain ClusterQueue gc-vision.sky-survey" in told.out
+    assert "wait Namespace gpu-sky-survey" in told.err
+    plane.api.wait(queue, lambda one: one["spec"]["stopPolicy"] == "Hold")
+    kept = plane.api.get(path)
+    assert queues.holds(kept, "Admitted")
+    assert not queues.holds(kept, "Evicted")
+    # All eight cards less the one and a half that the lease has: 6720 - 1260 = 5460 units.
+    for name, units in (("more", 5461), ("fits", 5460)):
+        one = _lease(new, "cards", units)
+        one["metadata"]["name"] = name
+        governor.create(queues.workloads_path(new), one)
+    plane.api.wait(queues.workloads_path(new, "fits"), lambda w: queues.holds(w, "Admitted"))
+    assert not queues.holds(plane.api.get(queues.workloads_path(new, "more")), "Admitted")
+    assert render(plane, "--diff", policy=fewer) == 0
+
+    for place in (path, queues.workloads_path(new, "fits"), queues.workloads_path(new, "more")):
+        governor.delete(place)
+    plane.api.wait(queue, lambda one: not one["status"].get("reservingWorkloads"))
+    assert render(plane, "--diff", policy=fewer) == 1
+    assert render(plane, "--apply", policy=fewer) == 0
+    plane.api.wait_gone(queue)
+    assert render(plane, "--diff", policy=fewer) == 0
+
+
 def test_a_changed_policy_can_be_applied_over_the_former(
     plane: ControlPlane, tmp_path: Path
 ) -> None:
@@ -246,9 +292,9 @@ def test_batch_work_and_leases_share_the_quota_that_is_rendered(plane: ControlPl
             plane.api.delete(f"{path}/{name}", gracePeriodSeconds="0")
 
 
-def _lease(space: str, pool: str) -> Manifest:
+def _lease(space: str, pool: str, units: int = 1260) -> Manifest:
     """Make the Workload of a lease, which names its pool by its selector."""
-    whole = queues.workload("lease", space, "gpu-commons", units=1260)
+    whole = queues.workload("lease", space, "gpu-commons", units=units)
     template = whole["spec"]["podSets"][0]["template"]["spec"]
     template["nodeSelector"] = {"gpu-commons.dev/pool": pool}
     return whole

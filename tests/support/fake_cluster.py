@@ -12,7 +12,7 @@ Leaf = tuple[str, ...]
 
 
 class FakeCluster:
-    """Objects by address and labels of nodes by name.
+    """Objects by address and labels of nodes by name; `pods` are namespaces with servers.
 
     `unserved` are kinds that it lacks, `refusing` names of objects that it refuses.
     """
@@ -21,6 +21,7 @@ class FakeCluster:
         hub: Manifest = {"kind": "Namespace", "metadata": {"name": "jupyterhub"}}
         self.objects: dict[str, Manifest] = {path_of(hub): hub}
         self.writes: list[str] = []
+        self.pods: list[str] = []
         self.nodes: dict[str, dict[str, str]] = {}
         self._applied: dict[str, set[Leaf]] = {}
         self._unserved = {KINDS[kind].path() for kind in unserved}
@@ -30,6 +31,8 @@ class FakeCluster:
         if path == "/api/v1/nodes":
             nodes = self.nodes.items()
             return {"items": [{"metadata": {"name": n, "labels": own}} for n, own in nodes]}
+        if path.endswith("/pods"):
+            return {"items": [one for one in self.pods if path == f"/api/v1/namespaces/{one}/pods"]}
         if path in self._unserved:
             raise NotServedError("404")
         if any(path == kind.path() for kind in KINDS.values()):

@@ -33,7 +33,7 @@ def namespaces_of(policy: Policy, site: Site) -> Iterator[Manifest]:
 
 
 def fences(policy: Policy, site: Site) -> Iterator[Manifest]:
-    """Render what a namespace may hold at most, and what a container without figures asks for."""
+    """Render what the servers of a namespace may hold at most, and its largest claim."""
     if site.namespace is not None:
         return
     for home in homes(policy, site):
@@ -49,11 +49,22 @@ def fences(policy: Policy, site: Site) -> Iterator[Manifest]:
                 namespace=home.namespace,
                 labels=home.labels,
             )
-        asked = {"cpu": "100m", "memory": "256Mi", "ephemeral-storage": "1Gi"}
+        yield from _claims(policy, home)
+
+
+def _claims(policy: Policy, home: Home) -> Iterator[Manifest]:
+    """Let no claim be larger than the project's volume.
+
+    Nothing is said of containers: Kueue adds a LimitRange's figures to leases, and none of them
+    would be admitted where the queues hold no CPU.
+    """
+    volume = None if home.project is None else policy.projects[home.project].volume
+    if volume is not None:
+        largest = {"type": "PersistentVolumeClaim", "max": {"storage": str(volume.size)}}
         yield manifest(
             "LimitRange",
             "gpu-commons",
-            {"spec": {"limits": [{"type": "Container", "defaultRequest": asked}]}},
+            {"spec": {"limits": [largest]}},
             namespace=home.namespace,
             labels=home.labels,
         )

@@ -12,7 +12,7 @@ from hub_ext.kube.render import Manifest, Site, rendered
 from hub_ext.kube.render.kinds import place_of
 from hub_ext.policy.model import Policy
 from tests.support.fake_cluster import FakeCluster, path_of
-from tests.support.rendering import of_kind, site_policy, without_project
+from tests.support.rendering import of_kind, quotas, site_data, site_policy, without_project
 
 SITE = Site()
 
@@ -183,3 +183,67 @@ def test_a_missing_namespace_that_is_not_ours_to_make_is_said() -> None:
 
     with pytest.raises(GpuCommonsError, match="its namespace research is not there"):
         look(FakeCluster(), one_place)
+
+
+def queue_of(cluster: FakeCluster, name: str = "gc-vision.sky-survey") -> dict[str, Any]:
+    return cluster.objects[f"/apis/kueue.x-k8s.io/v1beta2/clusterqueues/{name}"]
+
+
+def test_a_queue_with_leases_is_drained_first_and_goes_when_they_have_ended() -> None:
+    cluster, fewer = FakeCluster(), made_of(without_project("sky-survey"))
+    settle(cluster, made_of())
+    queue_of(cluster)["status"] = {"reservingWorkloads": 2}
+
+    acts = {one.spot: one.act for one in settle(cluster, fewer)}
+
+    assert acts["ClusterQueue", "", "gc-vision.sky-survey"] == "drain"
+    assert acts["Namespace", "", "gpu-sky-survey"] == "wait"
+    assert "remove" not in acts.values()
+    spec = queue_of(cluster)["spec"]
+    assert (spec["stopPolicy"], spec["cohortName"]) == ("Hold", "gc-vision")
+    assert set(quotas(queue_of(cluster)).popitem()[1].items()) == {("nominalQuota", 0)}
+    assert [one.act for one in look(cluster, fewer)] == ["wait"]
+
+    queue_of(cluster)["status"] = {"reservingWorkloads": 0}
+    assert {one.act for one in settle(cluster, fewer)} == {"remove", "release"}
+    assert look(cluster, fewer) == ()
+
+
+def test_the_queue_of_a_team_that_gets_projects_is_counted_in_its_cohort() -> None:
+    cluster = FakeCluster()
+    settle(cluster, made_of())
+    queue_of(cluster, "gc-robotics")["status"] = {"reservingWorkloads": 1}
+    data = site_data()
+    data["projects"]["arm"] = {"team": "robotics"}
+
+    settle(cluster, made_of(Policy.model_validate(data)))
+
+    assert queue_of(cluster, "gc-robotics")["spec"]["cohortName"] == "gc-robotics"
+
+
+def test_leases_of_a_team_that_is_no_more_count_at_the_root() -> None:
+    cluster = FakeCluster()
+    settle(cluster, made_of())
+    queue_of(cluster, "gc-speech-voices-two-0c7d1b36")["status"] = {"reservingWorkloads": 1}
+    data = site_data()
+    del data["projects"]["voices.two"], data["teams"]["speech"]
+    fewer = made_of(Policy.model_validate(data))
+
+    settle(cluster, fewer)
+
+    kept = queue_of(cluster, "gc-speech-voices-two-0c7d1b36")
+    assert kept["spec"]["cohortName"] == "gc-site"
+    assert "/apis/kueue.x-k8s.io/v1beta2/cohorts/gc-speech" not in cluster.objects
+
+
+def test_rights_stay_where_servers_run_that_hold_no_gpu() -> None:
+    cluster, fewer = FakeCluster(), made_of(without_project("sky-survey"))
+    settle(cluster, made_of())
+    cluster.pods = ["gpu-sky-survey"]
+
+    acts = {one.spot: one.act for one in settle(cluster, fewer)}
+
+    assert acts["Namespace", "", "gpu-sky-survey"] == "wait"
+    assert "/apis/rbac.authorization.k8s.io/v1/namespaces/gpu-sky-survey/roles/gpu-commons-hub" in (
+        cluster.objects
+    )

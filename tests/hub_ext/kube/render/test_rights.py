@@ -63,3 +63,9 @@ def test_names_of_people_cannot_end_an_expression() -> None:
 
     assert "o\\\\'brien" in text
     assert "request.userInfo.groups.exists" in text
+
+
+def test_no_figure_of_a_namespace_is_added_to_leases(made: Sequence[Manifest]) -> None:
+    # Kueue would look for a quota of CPU and memory then, and the queues hold none.
+    for one in of_kind(made, "LimitRange").values():
+        assert {limit["type"] for limit in one["spec"]["limits"]} == {"PersistentVolumeClaim"}
