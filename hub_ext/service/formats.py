@@ -12,6 +12,7 @@ from ..i18n import _, ngettext
 from ..lease import Device, LeaseState, Standing, local_text
 from ..lease.reserving import REST, UNUSED
 from ..units import SECONDS_PER_HOUR, UNITS_PER_GPU, gpus_text, money_text
+from .slots import SLOT
 
 MINUTE_S = 60
 DAY_S = 86400
@@ -86,6 +87,8 @@ def device_words(devices: tuple[Device, ...]) -> str:
     if not devices:
         return _("no GPU")
     first = devices[0]
+    if first.id.startswith(SLOT):
+        return _place_words(devices)
     if first.mig_profile is not None:
         return _("MIG {profile} on {node}, GPU {gpu}").format(
             profile=first.mig_profile, node=first.node, gpu=first.gpu
@@ -98,6 +101,19 @@ def device_words(devices: tuple[Device, ...]) -> str:
     return _("{n} x {model} on {node}, GPU {indexes}").format(
         n=len(devices), model=model_title(first.model), node=first.node, indexes=indexes
     )
+
+
+def _place_words(devices: tuple[Device, ...]) -> str:
+    """Places on Kubernetes in a line: which GPUs they become is decided there."""
+    first = devices[0]
+    model = model_title(first.model)
+    if first.mig_profile is not None:
+        what = _("MIG {profile} of {model}").format(profile=first.mig_profile, model=model)
+    elif first.shared_by is not None:
+        what = _("{model} shared by up to {n}").format(model=model, n=first.shared_by)
+    else:
+        what = _("{n} x {model}").format(n=len(devices), model=model)
+    return _("{what}; the device plugin chooses which").format(what=what)
 
 
 def standing_words(standing: Standing) -> str:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from ...i18n import _
 from ...lease import (
+    BatchLoad,
     Device,
     DeviceId,
     LeaseView,
@@ -21,7 +22,7 @@ from ...policy.model import Policy
 from .. import formats
 from ..governor import Governor
 from ..unenforced import DayRow as UnenforcedRow
-from . import budgets, upkeep, waits
+from . import budgets, kueue, upkeep, waits
 from .gpus import Drawing, drawing
 from .rows import lease_row
 from .upkeep import Upkeep
@@ -47,6 +48,7 @@ class Site:
     upkeep: Upkeep | None = None
     waits: WaitSheet | None = None
     budgets: tuple[BudgetRow, ...] = ()
+    batch: tuple[BatchLoad, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ def gather(governor: Governor, now: datetime) -> Site:
         upkeep=upkeep.gather(governor, now),
         waits=governor.waits(now=now) if policy else None,
         budgets=governor.budgets(now=now) if policy else (),
+        batch=governor.queue(now=now).batch if policy else (),
         now=now,
     )
 
@@ -107,6 +110,7 @@ def sheet(site: Site, views: Sequence[LeaseView]) -> dict[str, object]:
         **(upkeep.sheet(site.upkeep) if site.upkeep is not None else {}),
         **waits.sheet(site.waits, site.policy),
         **budgets.sheet(site.budgets, zone),
+        **kueue.sheet(site.batch, site.problems.get("kueue", ()), zone),
         "pools": tuple(_pool(load, maps[load.pool], site.devices, held) for load in site.pools),
         "leases": tuple(lease_row(view, lease, site.policy, zone) for view, lease in leases),
         "teams": tuple(site.policy.teams) if site.policy else (),

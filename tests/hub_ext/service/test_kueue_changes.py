@@ -1,0 +1,145 @@
+"""What is held by promise waits for Kueue as well: changes of profile, and reservations."""
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+from hub_ext.lease import (
+    GOVERNOR,
+    BatchLoad,
+    Cause,
+    Choice,
+    Device,
+    LeaseState,
+    PoolName,
+    ProfileName,
+    ProjectName,
+    TeamName,
+)
+from hub_ext.lease.reserving import ReservationWish
+from hub_ext.mig.geometry import declared_devices
+from hub_ext.policy.load import loads
+from hub_ext.service import formats
+from hub_ext.service.access import Caller
+from hub_ext.service.pages import templates
+from hub_ext.service.sheets import kueue
+from hub_ext.service.slots import place_of
+from tests.support.governed_kueue import Cluster, cluster_in, told
+from tests.support.governing import GROUPS, POLICY, START
+
+LARS = Caller(kind="person", name="lars")
+RESERVABLE = POLICY.replace(
+    "nodes: [{name: node-2, gpus: 3}]",
+    "nodes: [{name: node-2, gpus: 3}]\n"
+    '    reservable: {by: leads, most: "3", longest: 8h, ahead: 14d, no_show: 15m}',
+)
+
+
+@told
+async def test_a_server_changes_its_profile_and_its_workload_with_it(cluster: Cluster) -> None:
+    old = await cluster.run("vera", "small")
+    fresh = await cluster.core.run(
+        lambda core, now: core.switch(
+            old.lease_id,
+            Choice(profile=ProfileName("one")),
+            groups=GROUPS["vera"],
+            actor=GOVERNOR,
+            now=now,
+        )
+    )
+    await cluster.until(lambda: cluster.state(fresh.id) is LeaseState.held, "new capacity first")
+    await cluster.later(30)
+    await cluster.until(lambda: cluster.state(old.lease_id) is LeaseState.stopping)
+    assert {old.lease_id, fresh.id} <= cluster.kueue.holding()
+    await cluster.end(old)
+    await cluster.until(lambda: cluster.there() == {fresh.id}, "the old Workload goes")
+    grant = await cluster.run("vera", "one")
+    assert grant.lease_id == fresh.id
+    assert (await cluster.lease(old.lease_id)).cause is Cause.replaced
+
+
+@told
+async def test_where_only_its_own_quota_is_enough_the_start_waits_for_its_end(
+    cluster: Cluster,
+) -> None:
+    old = await cluster.run("sam", "two")
+    await cluster.run("vera")
+    fresh = await cluster.core.run(
+        lambda core, now: core.switch(
+            old.lease_id,
+            Choice(profile=ProfileName("one")),
+            groups=GROUPS["sam"],
+            actor=GOVERNOR,
+            now=now,
+        )
+    )
+    await cluster.until(lambda: cluster.state(old.lease_id) is LeaseState.noticed)
+    await cluster.later(30)
+    await cluster.until(lambda: cluster.state(old.lease_id) is LeaseState.stopping)
+    assert fresh.id not in cluster.kueue.holding()
+    await cluster.end(old)
+    grant = await cluster.run("sam", "one")
+    assert grant.lease_id == fresh.id
+    await cluster.until(lambda: fresh.id in cluster.kueue.holding())
+    await cluster.until(lambda: old.lease_id not in cluster.there())
+
+
+def test_a_reservation_begins_with_a_workload_and_is_claimed(tmp_path: Path) -> None:
+    async def story(cluster: Cluster) -> None:
+        now = cluster.site.now
+        wish = ReservationWish.model_validate(
+            {
+                "profile": "one",
+                "team": "speech",
+                "user": "sam",
+                "starts": (now + timedelta(hours=2)).replace(tzinfo=None),
+                "ends": (now + timedelta(hours=4)).replace(tzinfo=None),
+            }
+        )
+        await cluster.core.run(lambda core, now: core.reserve(wish, LARS, now=now))
+        await cluster.later(2 * 3600)
+        await cluster.core.run(lambda core, now: core.tend_reservations(now=now))
+        (lease,) = await cluster.leases()
+        assert (lease.state, lease.key.user) == (LeaseState.held, "sam")
+        await cluster.until(lambda: lease.id in cluster.kueue.holding(), "Kueue admits it")
+        grant = await cluster.run("sam")
+        assert grant.lease_id == lease.id
+
+    async def whole() -> None:
+        async with cluster_in(tmp_path, RESERVABLE) as cluster:
+            await asyncio.wait_for(story(cluster), 60)
+
+    asyncio.run(whole())
+
+
+def places(pool: str) -> tuple[Device, ...]:
+    policy = loads(POLICY).policy
+    return tuple(place_of(one) for one in declared_devices(pool, policy.pools[pool]))
+
+
+def test_a_place_is_no_gpu_and_says_who_chooses() -> None:
+    whole, mig = places("whole"), places("mig")
+    assert len({one.id for one in (*whole, *mig)}) == len(whole) + len(mig)
+    assert not any(one.simulated for one in whole)
+    assert formats.device_words(whole[:2]) == "2 x H200 141 GB; the device plugin chooses which"
+    assert formats.device_words(mig[:1]).startswith("MIG 1g.18gb of H200")
+
+
+def test_administrators_read_what_is_wrong_and_which_jobs_there_are() -> None:
+    job = BatchLoad(
+        name="Job <train>",
+        namespace="gpu-maps",
+        team=TeamName("vision"),
+        project=ProjectName("maps"),
+        pool=PoolName("whole"),
+        units=1260,
+        holds=True,
+        called_in=False,
+        since=START,
+    )
+    template = templates().get_template("kueue.html")
+    page = template.render(kueue.sheet((job,), ("since noon: no answer",), "UTC"))
+    assert "since noon: no answer" in page
+    assert "gpu-maps: Job &lt;train&gt;" in page
+    assert "<td>vision, maps</td><td>whole</td><td>1.5</td><td>holds GPUs</td>" in page
+    assert template.render(kueue.sheet((), (), "UTC")).strip() == ""
