@@ -12,7 +12,7 @@ from hub_ext.kube.render import Site, rendered
 from hub_ext.kube.render.kinds import KINDS, Manifest
 from tests.controlplane.api import APPLY, Api, ApiError
 from tests.controlplane.plane import ControlPlane
-from tests.controlplane.queues import workload, workloads_path
+from tests.controlplane.queues import local_queue, workload, workloads_path
 from tests.spawner.kube.conftest import KubeHub, hub  # noqa: F401 - a fixture
 from tests.support.rendering import of_kind, site_policy
 
@@ -23,6 +23,7 @@ SITE = Site(submitters=("trusted",))
 HUB = "system:serviceaccount:jupyterhub:hub"
 GOVERNOR = "system:serviceaccount:jupyterhub:gpu-commons-governor"
 WORKLOADS = workloads_path(SPACE)
+DOORS = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{SPACE}/localqueues"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 PERSON, TRUSTED = "person", "trusted"
@@ -211,6 +212,7 @@ NO = [
     ("a pod that says it is a job's", PERSON, PODS, owned("Job", "batch/v1", 1), BY_LEASE),
     ("a Workload", PERSON, WORKLOADS, BARE, NO_RECORD),
     ("a Workload of the hub", HUB, WORKLOADS, BARE, NO_RECORD),
+    ("a queue for all pods", PERSON, DOORS, local_queue("default", SPACE, "x"), "called default"),
 ]
 
 YES = [

@@ -63,7 +63,7 @@ def admission(policy: Policy, site: Site) -> Iterator[Manifest]:
             ]
         }
     }
-    for guard in (_servers(site), *_templates(site), _workloads(site)):
+    for guard in (_servers(site), *_templates(site), _workloads(site), _local_queues()):
         spec = {
             "failurePolicy": "Fail",
             "matchConstraints": {"resourceRules": list(guard.rules)},
@@ -243,6 +243,18 @@ def _workloads(site: Site) -> Guard:
             "stop a server on the hub, and delete a job itself": either(
                 is_one_of([governor, _kueue(site)]), _CONTROLLER
             ),
+        },
+    )
+
+
+def _local_queues() -> Guard:
+    return Guard(
+        "gpu-commons-queues",
+        (_rule("kueue.x-k8s.io", "*", ["localqueues"], ["CREATE"]),),
+        {},
+        {
+            "a LocalQueue called default would let every server wait behind its own lease; "
+            "give it another name": "object.metadata.name != 'default'",
         },
     )
 
