@@ -118,6 +118,15 @@ class Week(Commons):
         for one in self.arrivals:
             self._at(one.at, "comes", one)
 
+    def first_since(self, one: Waited) -> datetime:
+        """When a request was first of its team's line: bounds count from there."""
+        before = [
+            other.started
+            for other in self.waited
+            if other.arrival.team == one.arrival.team and other.since < one.since
+        ]
+        return max((at for at in (*before, one.since) if at <= one.started), default=one.since)
+
     def _at(self, at: datetime, kind: str, what: object) -> None:
         self._serial += 1
         heappush(self._events, (at, self._serial, kind, what))
