@@ -4,12 +4,13 @@ The arithmetic is in `budget`. Whether the answer acts depends on the mode, whic
 here.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 
-from ..budget import Spending, Tile, obstacle, tiles
+from ..budget import Spending, Tile, binds, obstacle, tiles
 from ..lease import Device
+from ..lease.budgets import Budgeted
 from ..policy.catalogue import lifetime_of
 from ..policy.prices import price_spans
 from ..units import instant_us
@@ -28,11 +29,11 @@ def money(scene: Scene, demand: Demand, devices: Sequence[Device] = ()) -> Queue
     devices
         What it would get, where that is known: what is kept empty beside it is paid for too.
     """
-    snapshot = scene.snapshot
-    if not snapshot.budgets:
+    snapshot, bound = scene.snapshot, _bound(scene, demand)
+    if not bound:
         return None
     found = obstacle(
-        snapshot.budgets,
+        bound,
         spending(scene, demand, devices),
         snapshot.at,
         inside=_inside(scene, demand),
@@ -56,11 +57,27 @@ def money(scene: Scene, demand: Demand, devices: Sequence[Device] = ()) -> Queue
 
 def kind(scene: Scene, demand: Demand) -> tuple[str, ...]:
     """What the answer depends on beside team, project, flavor and task type."""
-    budgets = scene.snapshot.budgets
-    if not any(one.each or one.hard for one in budgets):
+    bound = _bound(scene, demand)
+    if not bound:
         return ()
-    hard = any(one.hard for one in budgets)
-    return (demand.key.user, demand.profile, str(demand.lifetime_s) if hard else "")
+    each, hard = any(one.each for one in bound), any(one.hard for one in bound)
+    return (
+        demand.key.user if each else "",
+        demand.profile if hard else "",
+        str(demand.lifetime_s) if hard else "",
+    )
+
+
+def _bound(scene: Scene, demand: Demand) -> tuple[Budgeted, ...]:
+    """Budgets that pay for a request; looked up once for all of its team and project."""
+    if not scene.snapshot.budgets:
+        return ()
+    known = scene.before.__dict__.setdefault("budgets", {})
+    owner = (demand.team, demand.project)
+    if owner not in known:
+        known[owner] = tuple(one for one in scene.snapshot.budgets if binds(one, *owner))
+    found: tuple[Budgeted, ...] = known[owner]
+    return found
 
 
 def spending(scene: Scene, demand: Demand, devices: Sequence[Device] = ()) -> Spending:
@@ -84,13 +101,13 @@ def spending(scene: Scene, demand: Demand, devices: Sequence[Device] = ()) -> Sp
 
 def _own(scene: Scene, demand: Demand) -> list[str]:
     """Leases of its own server, which end when it starts."""
-    user, key = demand.key.user, demand.key
-    return [
-        one.id
-        for one in scene.snapshot.leases
-        # First by name: most are somebody else's, and whole keys compare slowly.
-        if one.key.user == user and one.key == key and one.holding
-    ]
+    known = scene.before.__dict__
+    if "holders" not in known:
+        held = known["holders"] = defaultdict(list)
+        for one in scene.snapshot.leases:
+            if one.holding:
+                held[one.key.user].append(one)
+    return [one.id for one in known["holders"].get(demand.key.user, ()) if one.key == demand.key]
 
 
 def _life(scene: Scene, demand: Demand) -> timedelta:
