@@ -12,6 +12,7 @@ from ..lease import OpenLease
 from . import budgets
 from .decision import Denied, Queued
 from .isolated import apart
+from .pinned import unlisted
 from .reasons import (
     Standings,
     inside,
@@ -31,7 +32,7 @@ def access(scene: Scene, demand: Demand) -> Denied | None:
     """Refuse a team that may not use the pool, or a project that needs more; whatever is free."""
     if not may_use(scene.policy, demand.team, demand.pool):
         return nobody_may(scene.policy, demand)
-    return apart(scene, demand)
+    return apart(scene, demand) or unlisted(scene, demand)
 
 
 def wish(scene: Scene, demand: Demand, now: Standings) -> Queued | Denied | None:

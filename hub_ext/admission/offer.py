@@ -28,6 +28,13 @@ def free_now(snapshot: Snapshot, resolved: Resolved) -> int | None:
     if resolved.shared_by is not None:
         holders = ((lease.team, lease.takes) for lease in snapshot.leases if lease.holding)
         held |= barred(devices, holders, resolved.team)
+    pin = snapshot.policy.projects[resolved.project].device if resolved.project else None
+    held |= {
+        one.id
+        for one in devices
+        if (owner := snapshot.pinned.get(one.id)) != resolved.project
+        and (owner is not None or pin is not None)
+    }
     return count_free(devices, held, gpus=resolved.gpus, mig_profile=resolved.part)
 
 

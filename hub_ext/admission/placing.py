@@ -11,6 +11,7 @@ from . import alone
 from .announced import avoiding, over_at
 from .asked import asked_for, placement_mix
 from .decision import Denied, Queued
+from .owned import foreign
 from .reasons import Figures, Standings, figures, gpus, refuse, wait, wanted
 from .room import room_figures, room_words, soonest_room
 from .snapshot import Demand, Scene
@@ -74,6 +75,7 @@ def _take(
     held: frozenset[DeviceId],
     gone: Collection[LeaseId] = (),
 ) -> tuple[Device, ...] | None:
+    held |= foreign(scene, demand)
     if demand.alone is not None:
         return alone.take(scene, demand, held)
     mix = None
@@ -110,7 +112,7 @@ def _wrong_shape(scene: Scene, demand: Demand, now: Standings) -> str:
         free=gpus(now.free_units),
         pool=demand.pool,
         wants=wanted(demand),
-        kinds=_kinds(scene),
+        kinds=_kinds(scene, foreign(scene, demand)),
     )
 
 

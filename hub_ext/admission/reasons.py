@@ -16,6 +16,7 @@ from ..units import UNITS_PER_GPU, duration_text, gpus_text, whole_seconds
 from .decision import Denied, Queued
 from .levels import inside as inside_team
 from .levels import team_use
+from .owned import foreign
 from .quota import available, potential
 from .snapshot import Demand, Scene, may_use, units_of
 
@@ -73,6 +74,7 @@ class Standings:
 def standings(scene: Scene, demand: Demand) -> Standings:
     """Read quota and devices of a pool as one demand meets them."""
     quotas, queue = scene.quotas, scene.queue(demand)
+    away = foreign(scene, demand)
     left = available(quotas, queue)
     # What is there now can be had; only beyond it is asked what there ever is.
     most = left if demand.units <= left else potential(scene.declared_quotas, queue)
@@ -82,8 +84,8 @@ def standings(scene: Scene, demand: Demand) -> Standings:
         inside=inside_team(quotas, queue, demand.units),
         available=left,
         potential=most,
-        free=count_free(scene.free, frozenset(), gpus=demand.gpus, mig_profile=demand.mig_profile),
-        free_units=units_of(scene.free),
+        free=count_free(scene.free, away, gpus=demand.gpus, mig_profile=demand.mig_profile),
+        free_units=units_of(one for one in scene.free if one.id not in away),
     )
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from ..i18n import _, ngettext
 from ..lease import Device, DeviceId, OpenLease
 from ..mig.geometry import SHARE
+from .owned import foreign
 from .reasons import Figures, minutes_text, release_at
 from .snapshot import Demand, Scene
 
@@ -62,6 +63,7 @@ def soonest_room(scene: Scene, demand: Demand) -> Room | None:
     if (demand.mig_profile or "").startswith(SHARE):
         return soonest_turn(scene, demand)
     ahead = {device.id for _other, devices in scene.taken for device in devices}
+    ahead |= foreign(scene, demand)
     sites: dict[str, _Machine] = defaultdict(_Machine)
     for device in scene.devices:
         if device.part == demand.mig_profile and device.id not in ahead:

@@ -72,6 +72,8 @@ class Snapshot(Value):
     """GPU-seconds that each person had lately, faded; who is not here had none."""
     budgets: Annotated[tuple[Budgeted, ...], SkipValidation] = ()
     """What budgets stand at, in their present periods and those that a new lease may touch."""
+    pinned: Annotated[Mapping[DeviceId, str], SkipValidation] = {}
+    """Project of each device that is kept for one."""
 
 
 _Owner = tuple[str, str | None]

@@ -5,6 +5,7 @@ Each subject has a module of its own; a subject that needs another one to be sou
 
 from .checks_budgets import check_budget_prices, check_budgets
 from .checks_contract import check_contract
+from .checks_device import check_devices
 from .checks_guarantees import check_guarantees
 from .checks_idle import check_idle
 from .checks_images import check_images
@@ -51,6 +52,7 @@ def check(policy: Policy) -> tuple[Problem, ...]:
         *basic,
         *check_guarantees(policy),
         *check_needs(policy),
+        *check_devices(policy),
         *check_profile_limits(policy),
         *check_share_devices(policy),
         *check_contract(policy),

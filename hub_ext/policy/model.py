@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from .model_budgets import Budget, Term
+from .model_device import DevicePin
 from .model_images import Contents, ImageRules
 from .model_needs import Needs
 from .model_pools import Node, Pool, PoolFor, Reservable
@@ -34,6 +35,7 @@ from .words import FlavorKind, Name, Part, Version, Zone
 __all__ = [
     "Budget",
     "Contents",
+    "DevicePin",
     "EnvironmentPin",
     "Flavor",
     "FlavorKind",

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
+from .model_device import DevicePin
 from .model_images import Contents
 from .model_kube import Namespace, ObjectName, Volume
 from .model_needs import Needs
@@ -88,6 +89,8 @@ class Project(Part):
     out is its own, for projects without a share and for whoever borrows."""
     most_leases: Count | None = None
     """Most GPU leases of the project at once; absent means no limit."""
+    device: DevicePin | None = None
+    """Devices that are kept for it alone; absent means that it takes what its team may."""
     needs: Needs = Needs()
     """What its GPU servers must get at least."""
     namespace: Namespace | None = None

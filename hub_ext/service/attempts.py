@@ -22,6 +22,7 @@ from ..lease import (
     ServerKey,
 )
 from ..policy.catalogue import Person, Resolved, resolve
+from . import devicepins
 from .closing import End, close
 from .desk import Desk, Turn
 from .granting import asked_lease, granted, recorded_late, renewed
@@ -95,6 +96,7 @@ def ask(desk: Desk, asked: Ask, checks: Checks, *, now: datetime, last: bool = T
         When Kueue has been asked, and it is not the last ask.
     """
     with desk.turn(now, SPAWNER) as turn:
+        devicepins.settle(turn)
         asked = asked.model_copy(update={"key": keyed(desk, asked.key)})
         answer = _answer(turn, asked, checks, last=last)
     if isinstance(answer, Awaited):

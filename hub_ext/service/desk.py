@@ -43,6 +43,7 @@ from .kueueforeign import beside
 from .moving import Moves
 from .outages import Outages, serving
 from .pastleases import PastLeases
+from .pinbook import DevicePins
 from .policybook import PolicyBook
 from .ranks import Ranks
 from .refusals import no_such_lease
@@ -88,6 +89,7 @@ class Desk:
     occupied: frozenset[DeviceId] = frozenset()
     outages: Outages = field(default_factory=Outages)
     exemptions: Exemptions = field(default_factory=Exemptions)
+    pins: DevicePins = field(default_factory=DevicePins)
     ranks: Ranks = field(default_factory=Ranks)
     calls_seen: set[tuple[LeaseId, LeaseId]] = field(default_factory=set)
     """What would be called in, and for which request, where quota is not enforced: told once."""
@@ -245,4 +247,5 @@ class Turn:
             maintenance=self.desk.outages.announced(self.now),
             reservations=self.reserved(policy),
             budgets=self.budgets(policy),
+            pinned=self.desk.pins.owners_in(policy),
         )

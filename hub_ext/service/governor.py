@@ -51,6 +51,7 @@ from . import (
     forgotten,
     hands,
     health,
+    pinbook,
     reporting,
     stops,
     strangers,
@@ -121,6 +122,7 @@ class Governor(
             new_id=new_id,
             outages=read(ledger),
             exemptions=exemptions.read(ledger),
+            pins=pinbook.read(ledger),
         )
 
     # Policy

@@ -15,7 +15,7 @@ from ..i18n import _
 from ..lease import Cause, LeaseId, LeaseState, OpenLease, Reason, When
 from ..policy.bounds import owner_bound
 from ..policy.catalogue import Person, resolve
-from . import switching
+from . import devicepins, switching
 from .closing import End, close, promote
 from .desk import Desk, Turn
 from .kueueturn import turns
@@ -34,6 +34,7 @@ def serve(desk: Desk, *, now: datetime) -> int:
         return 0
     desk.ranks.look(desk.ledger, desk.book.known, now)
     with desk.turn(now) as turn:
+        devicepins.settle(turn)
         waiting = [lease for lease in turn.tx.leases() if lease.state in WAITS]
         if not waiting:
             switching.carry_on(turn)
