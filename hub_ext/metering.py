@@ -147,7 +147,6 @@ def share_of(spans: Iterable[PriceSpan], percent: int) -> tuple[PriceSpan, ...]:
         else span
         for span in spans
     )
-    return charge(kept, shared, until)
 
 
 def clip(line: Posting, start: datetime, end: datetime) -> Posting | None:

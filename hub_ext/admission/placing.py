@@ -131,11 +131,14 @@ def _serves(devices: tuple[Device, ...], demand: Demand) -> bool:
     return pick(devices, frozenset(), gpus=demand.gpus, mig_profile=demand.mig_profile) is not None
 
 
-def _kinds(scene: Scene) -> str:
-    """Describe the free devices by machine: the layout a person can compare with the wish."""
+def _kinds(scene: Scene, away: Collection[DeviceId]) -> str:
+    """Describe the free devices by machine: the layout a person can compare with the wish.
+
+    What is kept for another project is none of them.
+    """
     counts: dict[tuple[str, str], int] = {}
     for device in scene.devices:
-        if device.id not in scene.held:
+        if device.id not in scene.held and device.id not in away:
             kind = (device.node, device.part or _("whole GPU"))
             counts[kind] = counts.get(kind, 0) + 1
     return ", ".join(
