@@ -10,6 +10,7 @@ from ..admission.levels import may_use
 from ..i18n import _
 from ..policy.model import Policy
 from . import names
+from .limitdemands import of_limits
 from .objects import Body
 from .queuedemands import Breach, Weight, of_flavor, of_queue
 from .render.homes import homes
@@ -31,6 +32,8 @@ class Cluster:
     ----------
     configuration
         Kueue's own configuration.
+    limits
+        LimitRanges.
     writers
         Who may write Workloads where leases are.
     """
@@ -40,6 +43,7 @@ class Cluster:
     queues: tuple[Body, ...] = ()
     local_queues: tuple[Body, ...] = ()
     configuration: Body | None = None
+    limits: tuple[Body, ...] | None = ()
     writers: frozenset[str] | None = None
 
 
@@ -98,6 +102,7 @@ def breaches(cluster: Cluster, needs: Expected) -> Iterator[Breach]:
         if _name(space) in ours:
             yield from held_back(space, cluster.configuration, default=_name(space) in default)
     yield from of_settings(cluster.configuration)
+    yield from _limits(cluster, ours)
     yield from _writers(cluster, needs)
 
 
@@ -167,6 +172,20 @@ def _door(home: names.Place, door: Body) -> Iterator[Breach]:
             _("LocalQueue {local} of {namespace} is stopped").format(**named),
             _("set its stopPolicy to None"),
         )
+
+
+def _limits(cluster: Cluster, ours: set[str]) -> Iterator[Breach]:
+    if cluster.limits is None:
+        yield Breach(
+            "limits-unread",
+            Weight.doubt,
+            _("the LimitRanges of the servers' namespaces could not be read"),
+            _("run this as somebody who may list them"),
+        )
+        return
+    for one in cluster.limits:
+        if _namespace(one) in ours:
+            yield from of_limits(one, cluster.configuration)
 
 
 def _writers(cluster: Cluster, needs: Expected) -> Iterator[Breach]:

@@ -41,6 +41,7 @@ async def inspect(api: Api, homes: frozenset[str], kueue_namespace: str) -> Clus
         queues,
         local,
         await _configuration(api, kueue_namespace),
+        await _limits(api),
         await _writers(api, homes),
     )
 
@@ -77,6 +78,13 @@ def _parsed(text: str) -> Body | None:
     except YAMLError:
         return None
     return content if isinstance(content, dict) else None
+
+
+async def _limits(api: Api) -> tuple[Body, ...] | None:
+    try:
+        return await listed(api, "/api/v1/limitranges")
+    except RefusedError:
+        return None
 
 
 async def _writers(api: Api, homes: frozenset[str]) -> frozenset[str] | None:

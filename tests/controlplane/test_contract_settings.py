@@ -1,11 +1,13 @@
 """What depends on how Kueue is set up, and on what else is in a namespace: K7, K8, K9."""
 
+import time
 from typing import Any
 
 import pytest
 
 from hub_ext.kube import names
 from hub_ext.kube.engine import PODS_READY_TIMEOUT, Phase
+from hub_ext.kube.limitdemands import of_limits
 from tests.controlplane import queues
 from tests.controlplane.api import Manifest
 from tests.controlplane.kueue import kueue_with
@@ -117,3 +119,25 @@ def test_k9_a_local_queue_called_default_gates_the_notebooks_own_pod(
         gates = scene.plane.api.get(f"{pods}/gated")["spec"]["schedulingGates"]
         assert {"name": "kueue.x-k8s.io/admission"} in gates
         scene.ends("free with a queue of our name; with one called default it is gated")
+
+
+def test_a_limit_range_of_containers_keeps_leases_out_and_is_a_named_breach(
+    control_plane: ControlPlane,
+) -> None:
+    with Scene.of(control_plane, "limits") as scene:
+        scene.cohort("site")
+        scene.queue("a", 2)
+        scene.runs("before", "a", RUNNING)
+        limits: Manifest = {
+            "apiVersion": "v1",
+            "kind": "LimitRange",
+            "metadata": {"name": "usual", "namespace": scene.namespace},
+            "spec": {"limits": [{"type": "Container", "default": {"cpu": "1"}}]},
+        }
+        (made,) = scene.plane.api.apply([limits])
+        (breach,) = of_limits(made, {})
+        assert "adds cpu to each lease" in breach.words
+        time.sleep(1)  # Kueue learns of it a moment later than the API server
+        scene.asks("after", "a", WAITING)
+        scene.sees(lambda found: "cpu unavailable in ClusterQueue" in found["after"].message)
+        scene.ends("with CPU added to it a lease waits for ever, and doctor says why")

@@ -24,6 +24,7 @@ class World:
     objects: dict[str, dict[str, Body]]
     configuration: Body | None
     writers: frozenset[str] | None = field(default_factory=frozenset)
+    limits: tuple[Body, ...] | None = ()
 
     def cluster(self) -> Cluster:
         def of(kind: str) -> tuple[Body, ...]:
@@ -35,6 +36,7 @@ class World:
             of("ClusterQueue"),
             of("LocalQueue"),
             self.configuration,
+            self.limits,
             self.writers,
         )
 
@@ -98,6 +100,16 @@ def stop_door(one: World) -> None:
     one.objects["LocalQueue"]["gpu-cell-atlas/gpu-commons"]["spec"]["stopPolicy"] = "Hold"
 
 
+def limit(kind: str, namespace: str = "gpu-cell-atlas", **figures: Any) -> Callable[[World], None]:
+    meta = {"name": "usual", "namespace": namespace}
+    item = {"type": kind, **figures}
+
+    def spoil(one: World) -> None:
+        one.limits = ({"metadata": meta, "spec": {"limits": [item]}},)
+
+    return spoil
+
+
 TOPOLOGY, CHECK = {"topologyName": "hosts"}, {"admissionChecks": [{"name": "prov"}]}
 
 
@@ -159,6 +171,18 @@ TOPOLOGY, CHECK = {"topologyName": "hosts"}, {"admissionChecks": [{"name": "prov
             "render",
         ),
         (
+            limit("Container", default={"example.com/fpga": "1", "cpu": "1"}),
+            "limit-range",
+            "gpu-cell-atlas/usual adds example.com/fpga to each lease",
+            "exclude those resources",
+        ),
+        (
+            limit("Pod", min={"cpu": "100m"}),
+            "limit-range",
+            "at least some cpu of a pod",
+            "least figures",
+        ),
+        (
             put(World.settings, fairSharing={"preemptionStrategies": []}),
             "fair-sharing",
             "Fair Sharing is on",
@@ -202,8 +226,11 @@ def test_each_breach_is_named_with_its_remedy(
 
 
 def test_what_may_be_harmless_or_cannot_be_read_is_a_doubt() -> None:
-    unread = World(world().objects, None, None)
-    assert {one.code for one in unread.breaches()} == {"unread", "writers-unread"}
+    unread = World(world().objects, None, None, None)
+    assert {one.code for one in unread.breaches()} == {"unread", "writers-unread", "limits-unread"}
+    limit("Container", defaultRequest={"cpu": "1"})(unread)
+    (breach,) = (one for one in unread.breaches() if one.code == "limit-range")
+    assert breach.weight is Weight.doubt
     without = world()
     without.settings()["resources"] = {}
     without.queue()["preemption"]["reclaimWithinCohort"] = "Never"
@@ -226,6 +253,23 @@ def test_a_default_queue_where_kueue_gates_nothing_is_fine() -> None:
     add_default(apart)
     apart.settings()["managedJobsNamespaceSelector"] = {"matchLabels": {"batch": "yes"}}
     assert apart.breaches() == []
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        limit("Container", default={"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"}),
+        limit("Container", namespace="elsewhere", default={"example.com/fpga": "1"}),
+        limit("PersistentVolumeClaim", max={"storage": "1Ti"}),
+        limit("Pod", max={"cpu": "8"}),
+    ],
+)
+def test_a_limit_range_that_adds_nothing_that_counts_is_fine(
+    harmless: Callable[[World], None],
+) -> None:
+    limited = world()
+    harmless(limited)
+    assert limited.breaches() == []
 
 
 def test_whoever_else_may_write_workloads_is_named() -> None:
