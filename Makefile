@@ -28,7 +28,7 @@ LAB_SOURCES := $(shell find labextension/src labextension/style labextension/sch
   labextension/package.json labextension/tsconfig.json
 PY_SOURCES := hub_ext spawner labextension tests config docs/conf.py
 
-.PHONY: help demo test test-python test-lab test-kube lint types format bench chaos docs build lab lock strings gpu-check clean
+.PHONY: help demo test test-python test-lab test-again test-kube lint types format bench chaos conformance docs build lab lock strings gpu-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ test-python: $(DEV_READY) $(LAB_READY) $(NPM_READY) $(PLOTLY) $(HUB55_READY)
 	@if [ "$${CI:-}" = true ]; then nice $(BIN)/python -m tests.controlplane.build --if-possible smoke; fi
 	@timeout --foreground --kill-after=60 4200 $(BIN)/python -m pytest -m "not kube or smoke" \
 	  --numprocesses=$(LANES) --dist=loadfile --no-loadscope-reorder --max-worker-restart=1
+
+test-again: $(DEV_READY)
+	@timeout --foreground --kill-after=60 1100 $(BIN)/python -m pytest -m "not kube or smoke" \
+	  --last-failed --last-failed-no-failures=none -rA --numprocesses=0
 
 test-kube: $(DEV_READY) $(LAB_READY) $(NPM_READY) $(PLOTLY) ## run the tests on a real Kubernetes with Kueue (needs Go the first time)
 	@nice $(BIN)/python -m tests.controlplane.build
