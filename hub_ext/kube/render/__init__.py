@@ -10,7 +10,7 @@ from .classes import classes
 from .configuration import kueue_configuration
 from .devices import configurations, device_doubts
 from .governor import governor
-from .kinds import Manifest, rank
+from .kinds import Manifest, of_kueue, rank
 from .namespaces import fences, namespaces_of
 from .network import network
 from .queues import queues
@@ -35,7 +35,8 @@ def rendered(policy: Policy, site: Site) -> tuple[Manifest, ...]:
         *agent(policy, site),
         *governor(site),
     )
-    return tuple(sorted(made, key=rank))
+    kept = made if site.engine == "kueue" else (one for one in made if not of_kueue(one))
+    return tuple(sorted(kept, key=rank))
 
 
 def doubts(policy: Policy) -> Iterator[str]:

@@ -5,7 +5,7 @@ What is rendered and what is pruned are the same kinds; any other kind is never 
 
 from typing import Any, NamedTuple
 
-__all__ = ["KINDS", "Kind", "Manifest", "kind_of", "place_of", "rank"]
+__all__ = ["KINDS", "Kind", "Manifest", "kind_of", "of_kueue", "place_of", "rank"]
 
 Manifest = dict[str, Any]
 """One object as the API takes it."""
@@ -62,6 +62,11 @@ _RANKS = {name: number for number, name in enumerate(KINDS)}
 def kind_of(manifest: Manifest) -> Kind:
     """Look up the kind of an object."""
     return KINDS[str(manifest["kind"])]
+
+
+def of_kueue(manifest: Manifest) -> bool:
+    """Whether an object is of a kind that only Kueue brings."""
+    return kind_of(manifest).version == _KUEUE
 
 
 def rank(manifest: Manifest) -> tuple[int, str, str]:

@@ -15,6 +15,7 @@ from tests.support.fake_cluster import FakeCluster, path_of
 from tests.support.rendering import of_kind, quotas, site_data, site_policy, without_project
 
 SITE = Site()
+KUEUES = ("ResourceFlavor", "WorkloadPriorityClass", "Cohort", "ClusterQueue", "LocalQueue")
 
 
 def look(cluster: FakeCluster, made: Sequence[Manifest]) -> tuple[Difference, ...]:
@@ -247,3 +248,22 @@ def test_rights_stay_where_servers_run_that_hold_no_gpu() -> None:
     assert "/apis/rbac.authorization.k8s.io/v1/namespaces/gpu-sky-survey/roles/gpu-commons-hub" in (
         cluster.objects
     )
+
+
+def test_a_cluster_without_kueue_can_have_everything_else() -> None:
+    cluster = FakeCluster(unserved=KUEUES)
+    alone = rendered(site_policy(), Site(engine="embedded"))
+
+    settle(cluster, alone)
+
+    assert look(cluster, alone) == ()
+    assert of_kind(alone, "NetworkPolicy")
+
+
+def test_who_leaves_kueue_takes_its_queues_away() -> None:
+    cluster = FakeCluster()
+    settle(cluster, made_of())
+
+    found = settle(cluster, rendered(site_policy(), Site(engine="embedded")))
+
+    assert {one.spot[0] for one in found if one.act == "remove"} == set(KUEUES)
