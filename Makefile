@@ -76,6 +76,9 @@ bench: $(DEV_READY) $(NPM_READY) ## measure, and print ours beside a peer or a l
 chaos: $(DEV_READY) $(NPM_READY) ## disturb a busy hub on purpose: SEED=7 MINUTES=10 PEOPLE=50
 	@$(BIN)/python -m tests.chaos --seed $(SEED) --minutes $(MINUTES) --people $(PEOPLE)
 
+conformance: $(DEV_READY) $(NPM_READY) ## run JupyterHub's own suites against our spawners; KUBESPAWNER_SOURCE=DIR adds KubeSpawner's
+	@$(BIN)/python -m tests.conformance $(if $(ACCEPT),--accept)
+
 docs: $(DEV_READY) ## build the documentation; a warning is an error
 	@$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"

@@ -84,46 +84,35 @@ def configure(  # noqa: PLR0913 - a configuration call: keywords with defaults, 
     c
         The hub's configuration. Call this last, so that what it adds to lists stays there.
     policy, state
-        The policy file, whose changes the governor follows, and a private directory for ledger,
-        tokens and run files (default: GPU_COMMONS_STATE, else `gpu-commons` beside the hub).
-        Without `governor` a policy is needed.
+        The policy file, which the governor follows, and a private directory for ledger and tokens
+        (default: GPU_COMMONS_STATE, else `gpu-commons` beside the hub).
     devices, agent
-        Where GPUs come from: NVML, the simulated node, or whichever is there; and whether the
-        hub also runs the agent that reads this machine's GPUs.
+        Where GPUs come from, and whether the hub runs the agent that reads this machine's.
     hub, admins, admin_groups
         Name of this hub in keys of leases; users and groups who administer GPUs besides its own.
     settings
-        Traits of `GovernorConfig` by name, for example `{"cycle_s": 1}`, and `period_s`, the
-        agent's.
+        Traits of `GovernorConfig` by name, for example `{"cycle_s": 1}`; the agent's `period_s`.
     api_url
-        Address of the API as users' servers reach it. Default: through the hub's proxy, which
-        suits servers on this machine, a proxy without TLS, and the Zero to JupyterHub chart.
+        Address of the API as users' servers reach it. Default: through the hub's proxy.
     spawner
-        `local`, `kubernetes`, or a governed class. Default: a governed class that the hub has, else
-        `kubernetes` where it has KubeSpawner, else `local`.
+        `local`, `kubernetes` or a governed class. Default: what the hub has, made governed.
     governor, tokens
-        Address of a governor that runs by itself, such as a Deployment, and the directory with the
-        tokens that it shares with the hub: `governor`, `spawner`, `agent` and `cli`.
+        Address of a governor that runs by itself, and the directory of the tokens shared with it.
 
     Raises
     ------
-    IntruderError
-        A foreign package answers to one of our import names.
     GpuCommonsError
-        The policy file is not there, or the state directory holds a damaged token.
+        A foreign package answers to one of our names, or policy file or a token is not as it must.
     """
     check()
-    before = c.JupyterHub.get("spawner_class")
-    chosen, replaces = choose(None if isinstance(before, LazyConfigValue) else before, spawner)
-    found = _policy_file(policy, elsewhere=governor is not None)
-    kept = StateDir(
-        Path(state or os.environ.get("GPU_COMMONS_STATE") or "gpu-commons"),
-        tokens=None if tokens is None else Path(tokens),
-    )
-    more = {"state": kept.path, "policy": found or "", "devices": devices, "hub": hub}
+    chosen, replaces = choose(_present(c.JupyterHub, "spawner_class", None), spawner)
+    folder = Path(state or os.environ.get("GPU_COMMONS_STATE") or "gpu-commons")
+    kept = StateDir(folder, tokens=None if tokens is None else Path(tokens))
+    rules = _policy_file(policy, elsewhere=governor is not None) or ""
+    more = {"state": kept.path, "policy": rules, "devices": devices, "hub": hub}
     environment = _environment({**more, **_ledger(), **(settings or {})})
-    url = governor or f"http://{LOOPBACK}:{kept.port('governor')}"
-    site = _Site(c, kept, url.rstrip("/"), environment, chosen, governor is not None)
+    url = (governor or f"http://{LOOPBACK}:{kept.port('governor')}").rstrip("/")
+    site = _Site(c, kept, url, environment, chosen, elsewhere=governor is not None)
     _add_services(site, agent=agent, period_s=(settings or {}).get("period_s"))
     _add_roles(site, agent=agent, admins=admins, admin_groups=admin_groups)
     _open_to_users(c)
@@ -330,7 +319,19 @@ def _set_spawner(
     governed.token_file = str(site.state.token_file("spawner"))
     governed.state_dir = str(site.state.path)
     governed.hub_name = hub
-    _merge(site.c.Spawner, "environment", {"GPU_COMMONS_API_URL": api_url})
+    _set_variable(site, "GPU_COMMONS_API_URL", api_url)
+
+
+def _set_variable(site: _Site, name: str, value: object) -> None:
+    """Give all servers a variable, wherever the site has set theirs.
+
+    What is set on a subclass, as the chart does on KubeSpawner, takes the place of `Spawner`'s.
+    """
+    _merge(site.c.Spawner, "environment", {name: value})
+    classes = {one.__name__ for one in site.spawner.__mro__} - {"Spawner"}
+    for section in [one for one in site.c if one in classes]:
+        if isinstance(site.c[section].get("environment"), Mapping):
+            _merge(site.c[section], "environment", {name: value})
 
 
 def _keep_refusals_harmless(c: Config) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from .errors import GpuCommonsError
 from .i18n import _
 
-__all__ = ["ANY_HOST", "SpawnerName", "api_url_for_pods", "api_url_for_servers", "choose"]
+__all__ = ["ANY_HOST", "SpawnerName", "api_url_for_servers", "api_url_in_cluster", "choose"]
 
 SpawnerName = Literal["local", "kubernetes"]
 
@@ -110,7 +110,7 @@ def api_url_for_servers(_spawner: object) -> str:
     return f"{bound.scheme}://{host}:{port}{app.base_url.rstrip('/')}{_SERVICE}"
 
 
-def api_url_for_pods(spawner: object) -> str:
+def api_url_in_cluster(spawner: object) -> str:
     """Address of the API as a pod reaches it: through the chart's proxy, by its own address."""
     host, port = (os.environ.get(name, "") for name in _PROXY)
     if not host:
@@ -121,7 +121,7 @@ def api_url_for_pods(spawner: object) -> str:
 
 def default_api_url(spawner: type) -> Callable[[object], str]:
     """Give the way in which servers of a spawner class find the API."""
-    return api_url_for_pods if on_kubernetes(spawner) else api_url_for_servers
+    return api_url_in_cluster if on_kubernetes(spawner) else api_url_for_servers
 
 
 def _hub() -> Any:  # noqa: ANN401 - JupyterHub ships no types

@@ -70,15 +70,26 @@ class PodAccess(KubeSpawner):
         return await self.read(self.place)
 
     async def watching(self) -> bool:
-        """Keep the shared watch alive; KubeSpawner's gives up after a while and says nothing."""
-        task = getattr(self.pod_reflector, "watch_task", None)
-        dead = self.pod_reflector is not None and (task is None or task.done())
+        """Keep the shared watch alive; False where that cannot be had now."""
         try:
-            await self._start_watching_pods(replace=dead)
+            await self._start_watching_pods()
         except Exception as error:  # noqa: BLE001 - whatever the client raises: nothing is known
             self.log.warning("No watch on pods of %s: %s", self.namespace, message_of(error))
             return False
         return True
+
+    async def _start_reflector(
+        self, kind: str, reflector_class: type, *, replace: bool = False, **more: object
+    ) -> object:
+        # KubeSpawner keeps a watch that never began, or has given up, and says nothing.
+        known = self.reflectors.get(self._get_reflector_key(kind))
+        task = getattr(known, "watch_task", None)
+        over = task is None or task.done()
+        dead = known is not None and known.first_load_future.done() and over
+        began: object = await super()._start_reflector(
+            kind, reflector_class, replace=replace or dead, **more
+        )
+        return began
 
     async def read(self, place: Container) -> Pod | None:
         """Ask the API itself for a pod; None where it has none.

@@ -13,6 +13,8 @@ from hub_ext.lease import PodTerms
 Manifest = Mapping[str, Any]
 
 HOST_FIELDS = ("hostNetwork", "hostPID", "hostIPC", "nodeName", "resourceClaims")
+OURS = "gpu-commons.dev/"
+"""Labels that say what a lease is; they decide on networks and queues."""
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 VOID = "void"
 SERVER = "notebook"
@@ -47,7 +49,9 @@ def check_pod(manifest: Manifest, terms: PodTerms) -> None:
 def _faults(manifest: Manifest, terms: PodTerms) -> Iterator[str]:
     spec: Mapping[str, Any] = manifest.get("spec") or {}
     labels = (manifest.get("metadata") or {}).get("labels") or {}
-    if any(labels.get(name) != value for name, value in terms.labels.items()):
+    # Others are KubeSpawner's as well: it says of every pod that it manages it.
+    ours = {name: value for name, value in terms.labels.items() if name.startswith(OURS)}
+    if any(labels.get(name) != value for name, value in ours.items()):
         yield _("labels of another lease")
     yield from (name for name in HOST_FIELDS if spec.get(name))
     if spec.get("serviceAccountName") or spec.get("automountServiceAccountToken") is not False:

@@ -6,6 +6,7 @@ KubeSpawner itself waits for its whole time-out, whatever is wrong with a pod.
 import asyncio
 import time
 
+from aiohttp import ClientError
 from traitlets import Float, default
 
 from hub_ext.errors import RefusedError, UnreachableError
@@ -97,7 +98,7 @@ class WatchedStart(PodAccess):
         """Turn what KubeSpawner raises into a refusal: anything else moves the hub to its exit."""
         if hasattr(error, "status") and hasattr(error, "body"):
             return refusal(error, self.namespace)
-        if isinstance(error, UnreachableError | TimeoutError):
+        if isinstance(error, UnreachableError | OSError | ClientError):
             seen = self.reflected()
             found = None if seen is None else trouble_of(seen, self.events_of(seen))
             if found is None and isinstance(error, TimeoutError) and seen is not None:

@@ -106,7 +106,7 @@ def test_a_charts_hub_with_its_governor_elsewhere(
         "http://gpu-commons.hub.svc:8000/services/gpu-commons/api/v1"
     )
     assert c.GovernedMixin.token_file == str(tokens / "spawner")
-    assert c.Spawner.environment["GPU_COMMONS_API_URL"] is spawning.api_url_for_pods
+    assert c.Spawner.environment["GPU_COMMONS_API_URL"] is spawning.api_url_in_cluster
     assert c.JupyterHub.tornado_settings["slow_spawn_timeout"] == 5
     if not six:
         assert c.KubeSpawner.consecutive_failure_limit == 0
@@ -155,6 +155,6 @@ def test_pods_find_the_governor_through_the_charts_proxy(
     JupyterHub.clear_instance()
     JupyterHub.instance(bind_url="http://127.0.0.1:8000/base/")
     try:
-        assert spawning.api_url_for_pods(None) == url
+        assert spawning.api_url_in_cluster(None) == url
     finally:
         JupyterHub.clear_instance()

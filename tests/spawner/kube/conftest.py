@@ -57,7 +57,11 @@ def terms_of(ask: Ask, offer: Offer, **changes: Any) -> PodTerms:
         "tolerations": (Toleration(key="nvidia.com/gpu", effect="NoSchedule"),) if gpu else (),
         "runtime_class": "nvidia" if gpu else None,
         "priority_class": "gpu-commons",
-        "labels": {"gpu-commons.dev/lease": "lease-1", "gpu-commons.dev/team": "vision"},
+        "labels": {
+            "app.kubernetes.io/managed-by": "gpu-commons",
+            "gpu-commons.dev/lease": "lease-1",
+            "gpu-commons.dev/team": "vision",
+        },
         "annotations": {"gpu-commons.dev/attempt": ask.attempt_id},
         "volume": VOLUME,
         "datasets": (PodDataset(claim="imagenet", mount="/data/imagenet"),),

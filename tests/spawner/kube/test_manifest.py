@@ -75,7 +75,10 @@ def test_the_volumes_are_the_projects_and_no_others(hub: KubeHub) -> None:
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
     assert claim["spec"]["storageClassName"] == "fast"
     assert claim["spec"]["resources"]["requests"]["storage"] == str(50 * 2**30)
-    assert claim["metadata"]["labels"] == {"gpu-commons.dev/team": "vision"}
+    assert claim["metadata"]["labels"] == {
+        "app.kubernetes.io/managed-by": "gpu-commons",
+        "gpu-commons.dev/team": "vision",
+    }
     # A second server of the project works on the same.
     made(hub, user="bob")
     assert list(hub.kube.claims) == [(NAMESPACE, "project")]

@@ -243,6 +243,25 @@ def test_a_refusal_of_the_cluster_is_one_sentence(
     assert ended.liveness is Liveness.gone
 
 
+def test_an_api_that_nobody_answers_for_is_no_fault_of_the_hub(hub: KubeHub) -> None:
+    async def story() -> None:
+        spawner = hub.spawner()
+        spawner.api.api_client.configuration.host = "http://127.0.0.1:9"
+        for _ in range(2):
+            with pytest.raises(SpawnRefusal) as caught:
+                await spawner.start()
+            assert caught.value.status_code == 429
+            assert "The cluster does not answer as it should" in caught.value.jupyterhub_message
+        # A watch that never began is begun anew once the API is back.
+        spawner.api.api_client.configuration.host = hub.kube.url
+        await spawner.run_post_stop_hook()
+        again = hub.spawner()
+        assert await again.start()
+        await again.stop()
+
+    hub.run(story)
+
+
 def test_a_namespace_that_is_not_there(hub: KubeHub) -> None:
     hub.kube.namespaces.clear()
     hub.governor.pod_of = partial(terms_of, volume=None)
