@@ -116,8 +116,18 @@ def _drained(desk: Desk, lease: OpenLease) -> Closure | None:
     )
 
 
+def _announced(lease: OpenLease, code: str) -> Closure | None:
+    """Let stand what was announced, while nobody has looked since the governor's start."""
+    notice = lease.notice
+    if notice is None or notice.reason.code != code:
+        return None
+    return Closure(notice.stops_at, notice.reason, notice.reason, cause=notice.cause)
+
+
 def _reserved(desk: Desk, lease: OpenLease) -> Closure | None:
     """A reservation that needs borrowed GPUs; its owner is not named."""
+    if desk.draining is None:
+        return _announced(lease, RESERVED)
     one, policy = desk.draining.get(lease.id), desk.book.known
     if one is None or policy is None or one.pool not in policy.pools:
         return None
@@ -148,11 +158,9 @@ def _reserved(desk: Desk, lease: OpenLease) -> Closure | None:
 
 def _unpaid(desk: Desk, lease: OpenLease) -> Closure | None:
     """A budget that is spent so far that what it pays for is stopped."""
-    notice = lease.notice
-    if desk.spent is None and notice is not None and notice.reason.code == BUDGET_SPENT:
-        # Nobody has looked since the start: until then what was announced stands.
-        return Closure(notice.stops_at, notice.reason, notice.reason, cause=Cause.budget)
-    spent = None if desk.spent is None else desk.spent.get(lease.id)
+    if desk.spent is None:
+        return _announced(lease, BUDGET_SPENT)
+    spent = desk.spent.get(lease.id)
     if spent is None:
         return None
     return Closure(

@@ -104,8 +104,8 @@ class Desk:
     reached: Reached = field(default_factory=Reached)
     spent: dict[LeaseId, SpentClosure] | None = None
     """Servers that are to stop because their budget is spent; None before the first look."""
-    draining: dict[LeaseId, Reserved] = field(default_factory=dict)
-    """Borrowed leases that a reservation needs the end of, as the last look found them."""
+    draining: dict[LeaseId, Reserved] | None = None
+    """Borrowed leases that a reservation needs the end of; None before the first look."""
     behind: dict[LeaseId, timedelta] = field(default_factory=dict)
     """By how much the clock was set back under a lease since its start, and not forward again."""
     kueue: KueueBook | None = None

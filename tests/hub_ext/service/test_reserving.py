@@ -622,6 +622,10 @@ def test_borrowers_are_drained_with_notice_and_guaranteed_leases_never(site: Sit
     assert (notice.cause, notice.reason.code) == (Cause.preempted, "reserved")
     assert notice.stops_at >= site.now + timedelta(minutes=15)
     assert "sam" not in notice.reason.message
+    site.restart()
+    Culler().look(site.governor, borrowed.lease_id, site.now)
+    assert site.lease(borrowed).notice == notice, "nobody has looked yet, and it stands"
+    site.governor.tend_reservations(now=site.now)
     site.later(notice.stops_at.timestamp() - site.now.timestamp())
     tend(site)
     culler.look(site.governor, borrowed.lease_id, site.now)

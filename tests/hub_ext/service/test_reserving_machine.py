@@ -198,7 +198,7 @@ class Life(RuleBasedStateMachine):
                 assert lease.standing is Standing.borrowed or lease.id not in self._drained()
 
     def _drained(self) -> set[str]:
-        return set(self.site.governor._desk.draining)
+        return set(self.site.governor._desk.draining or ())
 
     @invariant()
     def reserved_leases_end_with_their_time(self) -> None:
