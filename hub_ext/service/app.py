@@ -10,6 +10,7 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -22,6 +23,8 @@ from tornado.web import Application, RequestHandler
 from ..errors import FencedError, GpuCommonsError, LedgerError
 from ..i18n import _
 from ..images.pins import Pins
+from ..kube.api import Api
+from ..kube.nodes import offers
 from ..kube.workloads import Workloads
 from ..ledger.samples import Samples
 from ..ledger.store import Ledger
@@ -222,9 +225,10 @@ class GovernorService:
         settings = self._settings
         if settings.engine != "kueue":
             return None
-        file = Path(settings.kubeconfig) if settings.kubeconfig else None
+        api = Api(Path(settings.kubeconfig) if settings.kubeconfig else None)
         namespace = settings.kube_namespace or None
-        return KueueWork(core, Workloads.at(file, self._clock, namespace=namespace))
+        workloads = Workloads(api, self._clock, namespace=namespace)
+        return KueueWork(core, workloads, partial(offers, api))
 
     async def _listen(self, server: HTTPServer) -> Callable[[], None]:
         url = urlsplit(self._environment.get("JUPYTERHUB_SERVICE_URL") or "http://127.0.0.1:0")

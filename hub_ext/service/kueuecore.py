@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from ..kube.engine import Gone, Seen
+from ..kube.nodes import NodeOffer
 from ..lease import Ask, Event, Grant, LeaseId
 from . import attempts
 from .desk import Desk
@@ -14,6 +15,7 @@ from .kueueacts import Act, Do, acts
 from .kueuebook import WATCH, WRITE
 from .kueueintents import book_of
 from .kueueseen import look_over
+from .slots import SlotFloor
 
 AWAY, BACK = "kueue.away", "kueue.back"
 """Events: Kueue or the API does not answer, and does again."""
@@ -40,6 +42,11 @@ class KueueCore:
         """Workloads that are seen and are no leases of this governor."""
         book = self._desk.kueue
         return () if book is None else tuple(book.foreign.values())
+
+    def take_offers(self, offers: Iterable[NodeOffer]) -> None:
+        """Take what the machines of the cluster offer."""
+        if isinstance(self._desk.floor, SlotFloor):
+            self._desk.floor.take_offers(offers)
 
     def kueue_saw(self, news: Seen | Gone, *, now: datetime) -> None:
         """Take one piece of news, and record what follows."""

@@ -6,6 +6,7 @@ answer to the call.
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -13,6 +14,7 @@ from functools import partial
 from ..errors import FencedError, GpuCommonsError, RefusedError, UnreachableError
 from ..kube.calls import Calls
 from ..kube.engine import Gone, Seen
+from ..kube.nodes import NodeOffer
 from ..lease import LeaseId
 from .governor import Governor
 from .kueueacts import Act, Do
@@ -34,18 +36,31 @@ REFUSED_PAUSE_S = 60.0
 """What was refused needs somebody's hand, so it is tried again less often."""
 
 
+Offers = Callable[[], Awaitable[tuple[NodeOffer, ...]]]
+
+
 class KueueWork:
     """The worker and the watch of one governor.
 
     Parameters
     ----------
+    offers
+        Reads what the machines of the cluster offer; None where only agents tell.
     pause_s
         First pause after a call that failed, in seconds; it doubles each time.
     """
 
-    def __init__(self, core: CoreRunner, workloads: Calls, *, pause_s: float = 1.0) -> None:
+    def __init__(
+        self,
+        core: CoreRunner,
+        workloads: Calls,
+        offers: Offers | None = None,
+        *,
+        pause_s: float = 1.0,
+    ) -> None:
         self._core = core
         self._workloads = workloads
+        self._offers = offers
         self._pause_s = pause_s
         self._broken = self._more = self._ended = False
         self._again: asyncio.Task[None] | None = None
@@ -97,6 +112,18 @@ class KueueWork:
             await self._failed(WATCH, error)
             raise UnreachableError(str(error)) from error
         await self._core.run(lambda governor, now: governor.kueue_listed(every, now=now))
+
+    async def look_at_nodes(self) -> None:
+        """Read what the machines of the cluster offer.
+
+        Raises
+        ------
+        UnreachableError, RefusedError
+            When they cannot be read; what was read before stands.
+        """
+        if self._offers is not None:
+            offers = await self._offers()
+            await self._core.run(lambda governor, _now: governor.take_offers(offers))
 
     async def watch(self) -> None:
         """List, then follow each change; it goes on for as long as somebody waits.

@@ -119,6 +119,7 @@ class Loops:
             "kueue": (self.kueue.begin, self.settings.intents_s),
             "kueue-watch": (self.kueue.watch, self.settings.intents_s),
             "kueue-list": (self.kueue.look, self.settings.reconcile_s),
+            "kueue-nodes": (self.kueue.look_at_nodes, self.settings.reconcile_s),
         }
 
     async def cull(self) -> None:

@@ -1,16 +1,20 @@
 """Devices on Kubernetes: places of the declared kind on the declared machines, never a GPU by name.
 
 Which GPU a server gets there is chosen by the device plugin of its machine. A place only says that
-there is one more of a kind; agents say how many of them there really are.
+there is one more of a kind; agents and machines say how many of them there really are.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from uuid import NAMESPACE_URL, uuid5
 
+from ..i18n import _
+from ..kube.nodes import NodeOffer
+from ..kube.render.resources import name_of
 from ..lease import SHARE_MARK, Device, DeviceId, Inventory
 from ..mig.placement import usable
+from ..policy.capacity import WHOLE
 from ..policy.model import Policy
 from .config import Settings
 from .floor import Floor, declared
@@ -19,36 +23,67 @@ SLOT = "slot-"
 """Begins the id of a place: the device plugin chooses the GPU, so nobody here knows its id."""
 
 _Found = tuple[tuple[Device, ...], tuple[str, ...]]
+_Kind = tuple[str, str]
+"""Machine and name under which it offers a device."""
 
 
 class SlotFloor(Floor):
-    """What the policy declares, no more of it on each machine than its agent finds.
+    """What the policy declares, no more of it on a machine than its agent and its kubelet find.
 
-    A machine whose agent has said nothing has what is declared: there the cluster's own scheduler
-    knows what is free, and a server that finds no device says so.
+    A machine of which nobody has said anything has what is declared: there the cluster's own
+    scheduler knows what is free, and a server that finds no device says so.
     """
+
+    _offers: Mapping[str, NodeOffer] | None = None
+    _known: tuple[Policy, tuple[Inventory, ...], object, _Found] | None = None
+
+    def take_offers(self, offers: Iterable[NodeOffer]) -> None:
+        """Keep what the machines of the cluster offer."""
+        self._offers = {one.name: one for one in offers}
 
     def devices(self, policy: Policy, *, now: datetime) -> _Found:
         """Places that may be handed out, and a sentence for each that was not found."""
-        return bounded(policy, self.inventories(now=now))
+        found = self.inventories(now=now)
+        known = self._known
+        if known is None or (known[0], known[1], known[2]) != (policy, found, self._offers):
+            made = bounded(policy, found, self._offers)
+            known = self._known = (policy, found, self._offers, made)
+        return known[3]
 
 
-def bounded(policy: Policy, found: Iterable[Inventory]) -> _Found:
-    """Give each declared place that is not proved to be missing."""
+def bounded(
+    policy: Policy, found: Iterable[Inventory], offers: Mapping[str, NodeOffer] | None
+) -> _Found:
+    """Give each declared place that is not proved to be missing.
+
+    Parameters
+    ----------
+    found
+        What agents have told.
+    offers
+        The cluster's machines; None while they have not been read.
+    """
+    every = declared(policy)
     there = tuple(found)
     nodes = {inventory.node for inventory in there}
-    every = declared(policy)
-    heard = tuple(one for one in every if one.node in nodes)
-    real, drift = usable(heard, there)
-    left = Counter(_kind(one) for one in real)
+    real, drift = usable(tuple(one for one in every if one.node in nodes), there)
+    told = Counter(_kind(policy, one) for one in real)
+    wanted = Counter(_kind(policy, one) for one in every)
+    left = {
+        kind: min(
+            told[kind] if kind[0] in nodes else count,
+            count if offers is None else _offered(offers, kind),
+        )
+        for kind, count in wanted.items()
+    }
+    words = (*drift, *_differences(wanted, offers))
     places = []
     for one in every:
-        if one.node in nodes:
-            left[_kind(one)] -= 1
-            if left[_kind(one)] < 0:
-                continue
-        places.append(place_of(one))
-    return tuple(places), drift
+        kind = _kind(policy, one)
+        left[kind] -= 1
+        if left[kind] >= 0:
+            places.append(place_of(one))
+    return tuple(places), words
 
 
 def place_of(device: Device) -> Device:
@@ -64,5 +99,33 @@ def floor_for(settings: Settings) -> Floor:
     return SlotFloor(silence) if settings.on_kubernetes else Floor(silence)
 
 
-def _kind(device: Device) -> tuple[str, str, str | None]:
-    return (device.pool, device.node, device.part)
+def _kind(policy: Policy, device: Device) -> _Kind:
+    return (device.node, name_of(device.part or WHOLE, policy.pools[device.pool]))
+
+
+def _offered(offers: Mapping[str, NodeOffer], kind: _Kind) -> int:
+    node = offers.get(kind[0])
+    return 0 if node is None or not node.ready else node.devices.get(kind[1], 0)
+
+
+def _differences(
+    wanted: Mapping[_Kind, int], offers: Mapping[str, NodeOffer] | None
+) -> Iterable[str]:
+    """Say where a machine of the cluster offers less than is declared."""
+    if offers is None:
+        return
+    for name in dict.fromkeys(node for node, _resource in wanted):
+        if name not in offers:
+            yield _("{node} is declared, and the cluster has no machine of that name").format(
+                node=name
+            )
+        elif not offers[name].ready:
+            yield _("{node} takes no servers just now: it is not ready, or closed to them").format(
+                node=name
+            )
+    for (name, resource), count in wanted.items():
+        node = offers.get(name)
+        if node is not None and node.ready and node.devices.get(resource, 0) < count:
+            yield _("{node} offers {n} of {resource}, and the policy declares {declared}").format(
+                node=name, n=node.devices.get(resource, 0), resource=resource, declared=count
+            )

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hub_ext.kube.api import Api
+from hub_ext.kube.nodes import NodeOffer, offers
 from hub_ext.kube.render import Manifest, Site, rendered
 from hub_ext.kube.render.kinds import kind_of
 from hub_ext.lease import Cause, LeaseState
@@ -120,3 +122,28 @@ def test_a_restart_of_the_governor_loses_and_doubles_nothing(
         await cluster.until(lambda: not cluster.there(), "its Workload goes with it")
 
     tell(ruled, tmp_path, story)
+
+
+def test_what_a_machine_offers_is_read(control_plane: ControlPlane) -> None:
+    path, name = "/api/v1/nodes", "offers-1"
+    control_plane.api.create(path, {"kind": "Node", "metadata": {"name": name}})
+    ready = {"type": "Ready", "status": "True", "reason": "Test", "message": "it is up"}
+    devices = {"nvidia.com/gpu": "2", "nvidia.com/mig-1g.18gb": "7"}
+    status = {"capacity": devices, "allocatable": devices, "conditions": [ready]}
+    control_plane.api.patch(f"{path}/{name}/status", {"status": status})
+
+    async def read() -> dict[str, NodeOffer]:
+        api = Api(control_plane.kubeconfig)
+        try:
+            return {one.name: one for one in await offers(api)}
+        finally:
+            await api.close()
+
+    try:
+        found = asyncio.run(read())[name]
+    finally:
+        control_plane.api.delete(f"{path}/{name}")
+    assert (found.ready, dict(found.devices)) == (
+        True,
+        {"nvidia.com/gpu": 2, "nvidia.com/mig-1g.18gb": 7},
+    )
