@@ -38,7 +38,7 @@ class Cluster:
         Who may write Workloads where leases are.
     """
 
-    namespaces: tuple[Body, ...] = ()
+    namespaces: tuple[Body, ...] | None = ()
     flavors: tuple[Body, ...] = ()
     queues: tuple[Body, ...] = ()
     local_queues: tuple[Body, ...] = ()
@@ -98,19 +98,21 @@ def breaches(cluster: Cluster, needs: Expected) -> Iterator[Breach]:
     yield from _doors(cluster, needs)
     default = {_namespace(one) for one in cluster.local_queues if _name(one) == "default"}
     ours = {home.namespace for home in needs.homes}
-    for space in cluster.namespaces:
+    for space in cluster.namespaces or ():
         if _name(space) in ours:
             yield from held_back(space, cluster.configuration, default=_name(space) in default)
     yield from of_settings(cluster.configuration)
     yield from _limits(cluster, ours)
     yield from _writers(cluster, needs)
+    yield from _unread(cluster)
 
 
 def _missing(cluster: Cluster, needs: Expected) -> Iterator[Breach]:
     local = {(_namespace(one), _name(one)) for one in cluster.local_queues}
     wanted = {
-        _("namespace"): {home.namespace for home in needs.homes}
-        - {_name(one) for one in cluster.namespaces},
+        _("namespace"): set()
+        if cluster.namespaces is None
+        else {home.namespace for home in needs.homes} - {_name(one) for one in cluster.namespaces},
         _("flavor"): needs.flavors - {_name(one) for one in cluster.flavors},
         _("ClusterQueue"): {home.cluster_queue for home in needs.homes}
         - {_name(one) for one in cluster.queues},
@@ -134,7 +136,7 @@ def _missing(cluster: Cluster, needs: Expected) -> Iterator[Breach]:
 
 def _doors(cluster: Cluster, needs: Expected) -> Iterator[Breach]:
     """Whether each home's queues let its leases in."""
-    spaces = {_name(one): labels_of(one) for one in cluster.namespaces}
+    spaces = {_name(one): labels_of(one) for one in cluster.namespaces or ()}
     queues = {_name(one): _spec(one) for one in cluster.queues}
     local = {(_namespace(one), _name(one)): _spec(one) for one in cluster.local_queues}
     for home in needs.homes:
@@ -174,31 +176,34 @@ def _door(home: names.Place, door: Body) -> Iterator[Breach]:
         )
 
 
+def _unread(cluster: Cluster) -> Iterator[Breach]:
+    """Say what could not be looked at: a check that was not made is never a good sign."""
+    unread = {
+        "namespaces-unread": (cluster.namespaces, _("the namespaces")),
+        "limits-unread": (cluster.limits, _("the LimitRanges of the servers' namespaces")),
+        "writers-unread": (cluster.writers, _("who else may write Workloads")),
+    }
+    for code, (found, what) in unread.items():
+        if found is None:
+            yield Breach(
+                code,
+                Weight.doubt,
+                _("{what} could not be read").format(what=what),
+                _("run `gpu-commons doctor` as somebody who may"),
+            )
+
+
 def _limits(cluster: Cluster, ours: set[str]) -> Iterator[Breach]:
-    if cluster.limits is None:
-        yield Breach(
-            "limits-unread",
-            Weight.doubt,
-            _("the LimitRanges of the servers' namespaces could not be read"),
-            _("run this as somebody who may list them"),
-        )
-        return
-    for one in cluster.limits:
+    for one in cluster.limits or ():
         if _namespace(one) in ours:
             yield from of_limits(one, cluster.configuration)
 
 
 def _writers(cluster: Cluster, needs: Expected) -> Iterator[Breach]:
-    if cluster.writers is None:
-        yield Breach(
-            "writers-unread",
-            Weight.doubt,
-            _("who else may write Workloads could not be read"),
-            _("run this as somebody who may list roles and bindings"),
-        )
-        return
     others = sorted(
-        one for one in cluster.writers - needs.own_writers if not one.startswith(_CLUSTERS_OWN)
+        one
+        for one in (cluster.writers or frozenset()) - needs.own_writers
+        if not one.startswith(_CLUSTERS_OWN)
     )
     if others:
         yield Breach(

@@ -30,7 +30,7 @@ async def inspect(api: Api, homes: frozenset[str], kueue_namespace: str) -> Clus
         When even the queues may not be read.
     """
     namespaces, flavors, queues, local = await asyncio.gather(
-        listed(api, "/api/v1/namespaces"),
+        _allowed(api, "/api/v1/namespaces"),
         listed(api, f"{_KUEUE}/resourceflavors"),
         listed(api, f"{_KUEUE}/clusterqueues"),
         listed(api, f"{_KUEUE}/localqueues"),
@@ -41,7 +41,7 @@ async def inspect(api: Api, homes: frozenset[str], kueue_namespace: str) -> Clus
         queues,
         local,
         await _configuration(api, kueue_namespace),
-        await _limits(api),
+        await _allowed(api, "/api/v1/limitranges"),
         await _writers(api, homes),
     )
 
@@ -80,9 +80,10 @@ def _parsed(text: str) -> Body | None:
     return content if isinstance(content, dict) else None
 
 
-async def _limits(api: Api) -> tuple[Body, ...] | None:
+async def _allowed(api: Api, path: str) -> tuple[Body, ...] | None:
+    """Read what we may; None where we may not."""
     try:
-        return await listed(api, "/api/v1/limitranges")
+        return await listed(api, path)
     except RefusedError:
         return None
 

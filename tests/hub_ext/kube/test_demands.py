@@ -25,13 +25,14 @@ class World:
     configuration: Body | None
     writers: frozenset[str] | None = field(default_factory=frozenset)
     limits: tuple[Body, ...] | None = ()
+    hides_namespaces: bool = False
 
     def cluster(self) -> Cluster:
         def of(kind: str) -> tuple[Body, ...]:
             return tuple(self.objects[kind].values())
 
         return Cluster(
-            of("Namespace"),
+            None if self.hides_namespaces else of("Namespace"),
             of("ResourceFlavor"),
             of("ClusterQueue"),
             of("LocalQueue"),
@@ -227,7 +228,13 @@ def test_each_breach_is_named_with_its_remedy(
 
 def test_what_may_be_harmless_or_cannot_be_read_is_a_doubt() -> None:
     unread = World(world().objects, None, None, None)
-    assert {one.code for one in unread.breaches()} == {"unread", "writers-unread", "limits-unread"}
+    unread.hides_namespaces = True
+    assert {one.code for one in unread.breaches()} == {
+        "unread",
+        "namespaces-unread",
+        "writers-unread",
+        "limits-unread",
+    }
     limit("Container", defaultRequest={"cpu": "1"})(unread)
     (breach,) = (one for one in unread.breaches() if one.code == "limit-range")
     assert breach.weight is Weight.doubt
