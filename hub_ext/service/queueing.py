@@ -44,7 +44,8 @@ def serve(desk: Desk, *, now: datetime) -> int:
         held = 0
         for _round in range(_MOST_ROUNDS):
             snapshot, views = turn.snapshot(), Views()
-            starts, ends = _call(turn, turns(turn, snapshot, views))
+            apart = any(one.hard for one in snapshot.budgets)
+            starts, ends = _call(turn, turns(turn, snapshot, views), apart=apart)
             held += starts
             if not starts:
                 break
@@ -103,14 +104,20 @@ def _give_up(turn: Turn, waiting: Iterable[OpenLease]) -> None:
             close(turn, lease, End(Cause.never_used, reason=_held_in_vain()))
 
 
-def _call(turn: Turn, waiting: Iterable[Waiting]) -> tuple[int, int]:
-    """Hold devices for all whose turn has come, close what can never be; count both."""
-    held, closed = 0, 0
+def _call(turn: Turn, waiting: Iterable[Waiting], *, apart: bool) -> tuple[int, int]:
+    """Hold devices for all whose turn has come, close what can never be; count both.
+
+    `apart` leaves other pools for the next round once devices are held in one: they draw on the
+    same hard budgets, and what is held counts there.
+    """
+    held, closed, pool = 0, 0, None
     for one in waiting:
+        if apart and held and one.lease.pool != pool:
+            break
         match one.decision:
             case Admitted():
                 lease = hold(turn, one.lease, one.decision)
-                held += 1
+                held, pool = held + 1, lease.pool
                 if lease.when is When.start and lease.replaces is None:
                     turn.tx.intend(START, lease.id, start_body(lease), at=turn.now)
             case Denied(reason=reason):

@@ -269,3 +269,16 @@ def test_kept_sums_are_those_that_a_new_governor_reads(tmp_path: Path) -> None:
         site.restart()
         assert site.governor.limits(person, now=site.now).budgets == before
         assert before[0].spent_micro == 1234 * 200
+
+
+def test_requests_of_two_pools_are_not_held_on_the_same_money(tmp_path: Path) -> None:
+    """A slice and a GPU wait for EUR 3.60: either is paid for, both are not."""
+    with site_in(tmp_path / "state", policy=ENFORCE + HARD.replace("2.16", "3.60")) as site:
+        first = site.run("vera", "one")
+        slices = site.waits("viktor", "small", when=When.hold)
+        whole = site.waits("vera", "one", server="b", when=When.hold)
+        assert site.serve() == 0
+        site.stop(first)
+        assert site.serve() == 1
+        states = {site.now_is(one).state for one in (slices, whole)}
+        assert states == {LeaseState.held, LeaseState.queued}
