@@ -15,6 +15,7 @@ from ..i18n import _
 from .answers import MissingError, NotServedError
 from .difference import Cluster, Difference, Spot
 from .leaving import leaving
+from .names import FIELD_MANAGER
 from .render.kinds import KINDS, Manifest, kind_of, place_of
 from .render.marks import ANNOTATION_CONTENT, LABEL_RENDERED, RENDERED
 from .render.text import yaml_text
@@ -98,7 +99,17 @@ def _difference(spot: Spot, found: Manifest | None, wanted: Manifest) -> Differe
         yaml_text(before).splitlines(), yaml_text(after).splitlines(), lineterm="", n=2
     )
     # The first two lines name files, and these are none.
-    return Difference("mend" if same else "change", spot, tuple(lines)[2:])
+    return Difference("mend" if same else "change", spot, tuple(lines)[2:], by=_last(found))
+
+
+def _last(found: Manifest) -> str:
+    """Tell who wrote an object last beside us; who only writes how it fares does not count."""
+    others = [
+        (str(one.get("time", "")), str(one["manager"]))
+        for one in found["metadata"].get("managedFields") or ()
+        if one.get("manager") not in (None, FIELD_MANAGER) and not one.get("subresource")
+    ]
+    return max(others)[1] if others else ""
 
 
 def _plain(one: Manifest) -> Manifest:

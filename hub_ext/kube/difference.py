@@ -44,12 +44,15 @@ class Difference:
         What would change, as a unified difference of YAML.
     patch
         Of what is released or drained: the fields to change.
+    by
+        Who wrote the object last beside us, as the API server names field managers.
     """
 
     act: str
     spot: Spot
     lines: tuple[str, ...] = ()
     patch: Mapping[str, Any] = field(default_factory=dict)
+    by: str = ""
 
     def text(self) -> str:
         """Write it for people."""
@@ -58,7 +61,9 @@ class Difference:
         words = {
             "create": _("is not there"),
             "change": _("the policy says otherwise by now"),
-            "mend": _("was changed in the cluster"),
+            "mend": _("was changed in the cluster, last by {who}").format(who=self.by)
+            if self.by
+            else _("was changed in the cluster"),
             "remove": _("is rendered no more"),
             "drain": _("is rendered no more; it lets nobody in and counts who is still there"),
             "wait": _("is rendered no more, and servers still run there; apply again afterwards"),

@@ -103,13 +103,14 @@ def test_a_change_by_hand_is_told_and_mended(
 ) -> None:
     assert render(plane, "--apply") == 0
     path = KINDS["ClusterQueue"].path(None, "gc-robotics")
-    plane.api.patch(path, {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}})
+    loop: Manifest = {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}}
+    plane.api.patch(path, loop, fieldManager="somebody")
     plane.api.patch(path, {"metadata": {"labels": {"example.org/theirs": "stays"}}})
     capsys.readouterr()
 
     assert render(plane, "--diff") == 1
     told = capsys.readouterr().out
-    assert told.startswith("mend ClusterQueue gc-robotics: was changed in the cluster")
+    assert told.startswith("mend ClusterQueue gc-robotics: was changed in the cluster, last by ")
     assert "-    withinClusterQueue: LowerPriority" in told
 
     assert render(plane, "--apply") == 0

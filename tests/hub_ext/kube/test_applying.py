@@ -68,6 +68,22 @@ def test_what_somebody_changed_is_told_and_mended() -> None:
     assert look(cluster, made) == ()
 
 
+def test_who_changed_it_last_is_named() -> None:
+    cluster, made = FakeCluster(), made_of()
+    settle(cluster, made)
+    queue = queue_of(cluster, "gc-robotics")
+    queue["spec"]["queueingStrategy"] = "StrictFIFO"
+    queue["metadata"]["managedFields"] = [
+        {"manager": "gpu-commons", "operation": "Apply", "time": "2026-12-01T10:00:00Z"},
+        {"manager": "kubectl-edit", "operation": "Update", "time": "2026-12-01T11:00:00Z"},
+        {"manager": "kueue", "subresource": "status", "time": "2026-12-01T12:00:00Z"},
+    ]
+
+    (found,) = look(cluster, made)
+
+    assert "was changed in the cluster, last by kubectl-edit" in found.text()
+
+
 def test_fields_of_others_are_left_to_them() -> None:
     cluster, made = FakeCluster(), made_of()
     settle(cluster, made)
