@@ -3,6 +3,9 @@
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
+from hub_ext.cli import main
 from hub_ext.lease import Cause, Event, Grant, LeaseState, Notice
 from hub_ext.policy.load import loads
 from hub_ext.service.budgetclosure import BUDGET_SPENT
@@ -213,3 +216,16 @@ def test_rows_say_since_when_a_step_stands_and_which_comes_next(tmp_path: Path) 
         assert (own.user, own.act, own.percent) == ("vera", "no_new", 25)
         assert site.governor.budgets(("speech",), now=site.now) == ()
         assert len(site.governor.budgets(now=site.now)) == 2
+
+
+def test_the_books_are_whole_with_all_that_budgets_write(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = ENFORCE.replace("budget: enforce", "budget: observe")
+    with site_in(tmp_path / "state", policy=policy + STEPS) as site:
+        grant = site.run("vera")
+        turn(site, 46)
+        site.stop(grant)
+        turn(site, 1)
+    assert main(["ledger", "verify", "--state", str(tmp_path / "state")]) == 0
+    assert "ok" in capsys.readouterr().out
