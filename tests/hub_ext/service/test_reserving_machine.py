@@ -1,4 +1,4 @@
-"""Reservations among starts, stops, restarts, lost devices and clocks that jump: what holds."""
+"""Reservations among calls, notices, stops, restarts, lost devices and clocks that jump."""
 
 import tempfile
 from collections import Counter
@@ -116,6 +116,15 @@ class Life(RuleBasedStateMachine):
             one = every[number % len(every)]
             self.site.governor.cancel_reservation(one.id, ADMIN, now=self.site.now)
 
+    @rule(number=st.integers(0, 9), week=st.integers(0, 2))
+    def one_time_is_left_out(self, number: int, week: int) -> None:
+        every = self._reservations()
+        if every:
+            one = every[number % len(every)]
+            day = one.starts.date() + timedelta(weeks=week)
+            with suppress(RefusedError):
+                self.site.governor.skip_reservation(one.id, day, ADMIN, now=self.site.now)
+
     @rule(user=people, profile=st.sampled_from(("one", "two", "cpu")), waits=st.booleans())
     def somebody_starts(self, user: str, profile: str, waits: bool) -> None:
         if user in self.grants:
@@ -161,6 +170,10 @@ class Life(RuleBasedStateMachine):
         self.site.report_devices(without=self.lost)
         self.site.governor.tend_reservations(now=self.site.now)
         self.site.serve()
+        self.site.governor.review_calls(now=self.site.now)
+        called = [one for one in self.site.governor.leases() if one.called_in is not None]
+        # Until the next look one may be called in that has just become guaranteed.
+        assert all(one.standing is Standing.borrowed for one in called)
         for lease in self.site.governor.leases():
             if lease.state in LIVE:
                 self.culler.look(self.site.governor, lease.id, self.site.now)
