@@ -96,6 +96,16 @@ def pod(gpu: int = 0, labels: dict[str, str] | None = None, **spec: Any) -> Mani
     }
 
 
+ENV = {"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}
+VOID = {"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]}
+
+
+def seeing(one: Manifest) -> Manifest:
+    """Let a pod say that it sees every GPU."""
+    one["spec"]["containers"][0] |= ENV
+    return one
+
+
 NETWORKS, DEFAULT = "k8s.v1.cni.cncf.io/networks", "v1.multus-cni.io/default-network"
 
 
@@ -173,9 +183,6 @@ def refused(api: Api, path: str, body: Manifest) -> str:
     return ""
 
 
-ENV = {"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}
-VOID = {"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]}
-
 MIG = {"resources": {"limits": {"nvidia.com/mig-1g.18gb": "1"}}}
 FIRST = [{**pod(1)["spec"]["containers"][0], "name": "first"}]
 CLAIM = [{"name": "g", "resourceClaimTemplateName": "t"}]
@@ -199,6 +206,7 @@ NO = [
     ("a queue's label", PERSON, PODS, pod(0, QUEUE), NO_JOB),
     ("managed, not held", TRUSTED, PODS, pod(1, {"kueue.x-k8s.io/managed": "true"}), BY_LEASE),
     ("every GPU by a variable", PERSON, PODS, pod(container=ENV), "NVIDIA_VISIBLE_DEVICES"),
+    ("every GPU, with one of its own", TRUSTED, PODS, seeing(pod(1, QUEUE, **GATE)), "VISIBLE"),
     ("a further network", PERSON, PODS, in_network(pod()), "into a further network"),
     ("another network", TRUSTED, PODS, in_network(pod(), DEFAULT), "into a further network"),
     ("a job with a GPU", PERSON, JOBS, job(1, {}), BY_QUEUE),
@@ -305,6 +313,21 @@ def test_labels_of_a_lease_and_of_a_queue_stay_as_they_are(api: Api) -> None:
         words = changed(person, path, {"metadata": {"labels": QUEUE}})
         assert "only Kueue and who may submit jobs" in words
         assert changed(person, path, {"metadata": {"labels": {"app": "own"}}}) == ""
+    finally:
+        api.delete(path, gracePeriodSeconds="0")
+
+
+def test_nobody_looks_into_a_pod_with_every_gpu(api: Api) -> None:
+    api.acting_as(HUB).create(PODS, pod(1, LEASE))
+    path = f"{PODS}/tried"
+    guest = {**pod()["spec"]["containers"][0], "name": "guest"}
+    guest.pop("resources")
+    try:
+        for env, words in ((ENV, "to whoever looks into this pod"), (VOID, "")):
+            body = {"spec": {"ephemeralContainers": [{**guest, **env}]}}
+            said = changed(api.acting_as(PERSON), f"{path}/ephemeralcontainers", body)
+            assert words in said
+            assert bool(said) == bool(words)
     finally:
         api.delete(path, gracePeriodSeconds="0")
 

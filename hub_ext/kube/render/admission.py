@@ -88,7 +88,7 @@ def _servers(site: Site) -> Guard:
     gate = f"has({gates}) && {gates}.exists(g, g.name == {_GATE})"
     return Guard(
         "gpu-commons-servers",
-        (_rule("", "v1", ["pods"], ["CREATE", "UPDATE"]),),
+        (_rule("", "v1", ["pods", "pods/ephemeralcontainers"], ["CREATE", "UPDATE"]),),
         {
             "labels": labels_of("object"),
             "old": f"oldObject == null ? {{}} : ({labels_of('oldObject')})",
@@ -133,7 +133,13 @@ def _servers(site: Site) -> Guard:
                 "!variables.leased", f"!({quoted(_QUEUE)} in variables.labels)"
             ),
             "NVIDIA_VISIBLE_DEVICES would show GPUs that this pod has not asked for; "
-            "take it away or write void": either("oldObject != null", "variables.gpu", _blind()),
+            "take it away or write void": either(
+                "oldObject != null",
+                "variables.hub && variables.leased",
+                f"{_blind('containers')} && {_blind('initContainers')}",
+            ),
+            "NVIDIA_VISIBLE_DEVICES would show GPUs to whoever looks into this pod; "
+            "take it away": _blind("ephemeralContainers"),
         },
     )
 
@@ -152,13 +158,15 @@ def _annotation(holder: str, key: str) -> str:
     return f"(has({held}) && {quoted(key)} in {held} ? {held}[{quoted(key)}] : '')"
 
 
-def _blind() -> str:
-    """Say that no container shows itself a GPU by the variable that NVIDIA's runtime obeys."""
-    return " && ".join(
+def _blind(part: str) -> str:
+    """Say that no container shows itself a GPU by the variable that NVIDIA's runtime obeys.
+
+    Also one with a GPU of its own may not: what a pod says stands above the device plugin's word.
+    """
+    return (
         f"(!has(object.spec.{part}) || object.spec.{part}.all(c, !has(c.env) || "
         "c.env.all(e, e.name != 'NVIDIA_VISIBLE_DEVICES' || "
         f"(has(e.value) && e.value in [{_HIDDEN}]))))"
-        for part in ("containers", "initContainers")
     )
 
 
