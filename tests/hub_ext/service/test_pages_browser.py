@@ -13,9 +13,11 @@ from playwright.sync_api import Browser, Page
 
 from hub_ext.lease import Cause
 from hub_ext.service import pages
+from hub_ext.policy.load import loads
 from tests.hub_ext.service.api.people import introduce
+from tests.hub_ext.service.test_budget_pages import BUDGETS
 from tests.support.aside import aside
-from tests.support.governing import site_in
+from tests.support.governing import POLICY, site_in
 from tests.support.identities import PREFIX, door_to
 from tests.support.lived_in import edit_to_nonsense, morning
 
@@ -44,6 +46,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         with site_in(state) as site:
             made = morning(site)
             assert site.lease(made.idle).cause is Cause.culled
+            site.governor.set_policy(loads(POLICY + BUDGETS), now=site.now)
+            site.governor.tend_budgets(now=site.now)
             edit_to_nonsense(site)
             async with door_to(site) as door:
                 introduce(door.hub)
