@@ -124,7 +124,7 @@ def _answer(turn: Turn, asked: Ask, checks: Checks, *, last: bool) -> Answer:
         known = None if isinstance(environment, RefusedError) else environment
         return recorded_late(turn, lease, asked, resolved, known)
     refusal = None if lease is None else _end_former(turn, lease, asked.former)
-    return refusal or _decide(turn, asked, resolved, checks, None)
+    return refusal or _decide(turn, asked, resolved, checks, None, last=last)
 
 
 def _of_waiting(turn: Turn, lease: OpenLease, asked: Ask, checks: Checks, *, last: bool) -> Answer:
@@ -140,7 +140,7 @@ def _of_waiting(turn: Turn, lease: OpenLease, asked: Ask, checks: Checks, *, las
     if not wants_the_same(lease, asked.choice):
         resolved = resolve(policy, person, asked.choice, turn.now)
         close(turn, lease, End(Cause.replaced))
-        return _decide(turn, asked, resolved, checks, kept_of(lease, resolved))
+        return _decide(turn, asked, resolved, checks, kept_of(lease, resolved), last=last)
     try:
         resolved = resolve(policy, person, pinned(lease, asked.choice), turn.now)
     except RefusedError as refusal:
@@ -221,7 +221,13 @@ def _end_former(turn: Turn, lease: OpenLease, former: Liveness) -> RefusedError 
 
 
 def _decide(
-    turn: Turn, asked: Ask, resolved: Resolved, checks: Checks, kept: OpenLease | None
+    turn: Turn,
+    asked: Ask,
+    resolved: Resolved,
+    checks: Checks,
+    kept: OpenLease | None,
+    *,
+    last: bool,
 ) -> Answer:
     """Answer a wish that has no lease yet; it has the place of `kept`, a larger one before it."""
     since = turn.now if kept is None else kept.requested_at
@@ -238,7 +244,7 @@ def _decide(
     )
     match decide(turn.snapshot(), request):
         case Admitted() if resolved.pool is not None and gates(turn.desk):
-            return begin(turn, asked, request, kept)
+            return begin(turn, asked, request, kept, last=last)
         case Admitted() as decision:
             lease = turn.record(asked_lease(turn, asked, resolved))
             return granted(turn, lease, resolved, decision, environment)

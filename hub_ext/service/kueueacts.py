@@ -61,7 +61,6 @@ def acts(turn: Turn) -> tuple[Act, ...]:
     leases = {lease.id: lease for lease in turn.tx.leases() if metered(lease)}
     intents = {(one.lease_id, one.kind): one for one in turn.tx.intents()}
     wished = wishes(turn.snapshot())
-    book.parked &= leases.keys()
     found = [*_drops(intents), *_orphans(turn, book, leases, intents)]
     for lease in leases.values():
         wish = wished.get(lease.id)

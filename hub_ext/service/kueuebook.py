@@ -3,7 +3,7 @@
 Held in memory: after a restart the Workloads are listed again. It calls nobody and decides nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -62,12 +62,16 @@ class KueueBook:
     """Since when a lease that holds devices has no quota on Kueue."""
     answering: dict[LeaseId, datetime] = field(default_factory=dict)
     """When somebody was told that the answer comes in a moment: nobody is started twice."""
+    stamp: int = 0
+    """Grows with each piece of news, so that what was worked out is known to hold still."""
+    idle_at: tuple[int, ...] | None = None
+    """What nothing was to be done at: the ledger's newest record, the stamp, the time."""
     orphans: dict[LeaseId, datetime] = field(default_factory=dict)
     """Since when a Workload of ours is seen whose lease is not open."""
 
     def take(self, news: Seen | Gone) -> LeaseId | None:
         """Take one piece of news; return the lease that it is about, where it is one of ours."""
-        lease_id = news.lease_id
+        lease_id, self.stamp = news.lease_id, self.stamp + 1
         if isinstance(news, Gone):
             self.foreign.pop(news.uid, None)
             known = self.seen.get(lease_id) if lease_id is not None else None
@@ -84,6 +88,7 @@ class KueueBook:
     def take_all(self, every: Iterable[Seen]) -> set[LeaseId]:
         """Take a whole list; return the leases whose Workload is another than before, or gone."""
         before = self.seen
+        self.stamp += 1
         self.seen, self.foreign, self.listed = {}, {}, True
         for one in every:
             self.take(one)
@@ -103,6 +108,14 @@ class KueueBook:
             and self.leaving.get(lease_id) != one.uid
             and self.away is None
         )
+
+    def forget(self, known: Collection[LeaseId]) -> None:
+        """Keep nothing of leases that are not open any more."""
+        self.parked &= set(known)
+        self.refused = {one: words for one, words in self.refused.items() if one in known}
+        self.missing = {one: at for one, at in self.missing.items() if one in known}
+        self.answering = {one: at for one, at in self.answering.items() if one in known}
+        self.leaving = {one: uid for one, uid in self.leaving.items() if one in known}
 
     def is_answering(self, lease: OpenLease, now: datetime) -> bool:
         """Whether whoever asked for a lease waits for this very answer, and comes for it."""
@@ -125,7 +138,7 @@ class KueueBook:
 
     def failed(self, what: str, words: str, now: datetime) -> bool:
         """Note that something fails; return whether that is new."""
-        known = self.trouble.get(what)
+        known, self.stamp = self.trouble.get(what), self.stamp + 1
         self.trouble[what] = Trouble(words, now if known is None else known.since, now)
         return known is None
 

@@ -17,6 +17,9 @@ from .kueueintents import book_of
 from .kueueseen import look_over
 from .slots import SlotFloor
 
+LOOK_AGAIN_S = 5
+"""Where there is no news and nothing is to be done, all is compared again after so long."""
+
 AWAY, BACK = "kueue.away", "kueue.back"
 """Events: Kueue or the API does not answer, and does again."""
 
@@ -67,9 +70,14 @@ class KueueCore:
         book = self._desk.kueue
         if book is None or self._desk.book.known is None:
             return ()
-        self._look_over(None, now)
         with self._desk.turn(now) as turn:
+            head, generation = turn.tx.head(), self._desk.book.state.generation
+            mark = (head, book.stamp, generation, int(now.timestamp()) // LOOK_AGAIN_S)
+            if mark == book.idle_at:
+                return ()
+            look_over(turn)
             found = acts(turn)
+            book.idle_at = None if found or turn.tx.head() != head else mark
         if not found and WRITE in book.trouble and not book.blocked(now):
             # Nothing is there to try it with; whoever starts next does.
             self._works(WRITE, now)

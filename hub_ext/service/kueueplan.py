@@ -45,7 +45,18 @@ class Wish:
 
 
 def wishes(snapshot: Snapshot) -> dict[LeaseId, Wish]:
-    """Give every lease with a GPU how it is to stand, by one look at all of them."""
+    """Give every lease with a GPU how it is to stand, by one look at all of them.
+
+    One whose pool the policy no longer has is left as it is: it is closed, or runs to its end.
+    """
+    pools = snapshot.policy.pools
+    if any(one.state is LeaseState.queued and one.pool not in pools for one in snapshot.leases):
+        left = tuple(
+            one
+            for one in snapshot.leases
+            if one.state is not LeaseState.queued or one.pool in pools
+        )
+        snapshot = snapshot.model_copy(update={"leases": left})
     found = {one.lease.id: one for one in line(snapshot)}
     asks = submitted(snapshot, found.values())
     called: dict[LeaseId, list[LeaseId]] = {}

@@ -59,8 +59,7 @@ def look_over(turn: Turn, only: Collection[LeaseId] | None = None) -> None:
     if only is not None:
         return
     known = {lease.id for lease in turn.tx.leases()}
-    book.missing = {one: at for one, at in book.missing.items() if one in known}
-    book.refused = {one: words for one, words in book.refused.items() if one in known}
+    book.forget(known)
 
 
 def _waiting(turn: Turn, lease: OpenLease, seen: Seen | None) -> None:
@@ -119,7 +118,8 @@ def _warn(turn: Turn, lease: OpenLease, seen: Seen | None) -> None:
     if notice is not None and notice.reason.code == NO_QUOTA and notice.stops_at <= turn.now:
         stop(turn, lease, cause=Cause.preempted, reason=_ended(notice.reason))
         return
-    until = turn.now + turn.policy.pools[str(lease.pool)].notice
+    pool = turn.policy.pools.get(str(lease.pool))
+    until = turn.now + (turn.policy.notice.lifetime if pool is None else pool.notice)
     if notice is not None and (notice.reason.code == NO_QUOTA or notice.stops_at <= until):
         return
     why = Reason(code=NO_QUOTA, message=_why(seen), figures={"retry_after_s": RETRY_S})

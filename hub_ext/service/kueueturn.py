@@ -133,7 +133,7 @@ def refusal(reason: Reason) -> RefusedError:
 
 
 def begin(
-    turn: Turn, asked: Ask, request: Request, kept: OpenLease | None
+    turn: Turn, asked: Ask, request: Request, kept: OpenLease | None, *, last: bool
 ) -> Awaited | RefusedError:
     """Record a request that could start, and ask Kueue for its quota; refuse it while it cannot."""
     book = book_of(turn.desk)
@@ -146,7 +146,7 @@ def begin(
         return not_queued(turn, lease, reason)
     lease = join(turn, lease, asked, reason, request.requested_at, kept=kept)
     submit(turn, lease)
-    return awaited(turn, lease, last=book.blocked(turn.now))
+    return awaited(turn, lease, last=last or book.blocked(turn.now))
 
 
 Answer = Grant | RefusedError | Awaited

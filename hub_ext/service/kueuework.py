@@ -29,6 +29,9 @@ MOST_AT_ONCE = 16
 SEEN_S = 5.0
 """How long an act that was made may take to be seen, before it is made again, in seconds."""
 
+MOST_REST_S = 0.5
+"""Longest rest between two looks at what is to be done, in seconds."""
+
 LONGEST_PAUSE_S = 15.0
 """Kueue that is away is asked again at least so often."""
 
@@ -64,6 +67,7 @@ class KueueWork:
         self._pause_s = pause_s
         self._broken = self._more = self._ended = False
         self._again: asyncio.Task[None] | None = None
+        self._rests_until = 0.0
         self._under_way: dict[LeaseId, asyncio.Task[None]] = {}
         self._not_before: dict[tuple[object, ...], float] = {}
         self._tries: dict[tuple[object, ...], int] = {}
@@ -71,8 +75,7 @@ class KueueWork:
     async def begin(self) -> None:
         """Begin what is to be done and not under way."""
         await self._hear()
-        now_s = asyncio.get_running_loop().time()
-        acts = await self._core.run(lambda governor, now: governor.kueue_acts(now=now))
+        acts, now_s = await self._wanted(), asyncio.get_running_loop().time()
         known = {_mark(act) for act in acts}
         self._not_before = {
             mark: at_s for mark, at_s in self._not_before.items() if mark in known or at_s > now_s
@@ -87,6 +90,15 @@ class KueueWork:
                 task = asyncio.create_task(self._make(act), name=f"{act.do}-{act.lease_id}")
                 self._under_way[act.lease_id] = task
                 task.add_done_callback(partial(self._over, act.lease_id))
+
+    async def _wanted(self) -> tuple[Act, ...]:
+        """Ask the core what is to be done; a long look leaves it as much time for others."""
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(min(MOST_REST_S, max(0.0, self._rests_until - loop.time())))
+        began = loop.time()
+        acts = await self._core.run(lambda governor, now: governor.kueue_acts(now=now))
+        self._rests_until = 2 * loop.time() - began
+        return acts
 
     async def settle(self) -> None:
         """Wait until what is under way is over."""
