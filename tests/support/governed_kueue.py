@@ -272,6 +272,12 @@ class Cluster:
         """Priority number of a Workload; -1 where there is none."""
         return next((int(one["spec"]["priority"]) for one in self.named(name)), -1)
 
+    def units(self, name: str) -> int:
+        """Units that a Workload asks for; -1 where there is none."""
+        parts = [one["spec"]["podSets"][0]["template"]["spec"] for one in self.named(name)]
+        asked = (one["containers"][0]["resources"]["requests"][names.UNIT] for one in parts)
+        return next((int(one) for one in asked), -1)
+
     def there(self) -> set[str]:
         """Names of all Workloads."""
         return {one["metadata"]["name"] for one in self.bodies()}

@@ -112,6 +112,29 @@ def test_a_reservation_begins_with_a_workload_and_is_claimed(tmp_path: Path) -> 
     asyncio.run(whole())
 
 
+@told
+async def test_a_request_that_the_policy_makes_larger_asks_anew(cluster: Cluster) -> None:
+    await cluster.run("sam", "two")
+    await cluster.run("vera")
+    lease = await cluster.waits("sue")
+    await cluster.until(lambda: cluster.units(lease.id) == 840)
+    larger = loads(POLICY.replace("flavor: {gpus: 1}", "flavor: {gpus: 2}"))
+    await cluster.core.run(lambda core, now: core.set_policy(larger, now=now))
+    await cluster.until(lambda: cluster.units(lease.id) == 1680, "its Workload is another one")
+    assert (await cluster.lease(lease.id)).state is LeaseState.queued
+
+
+@told
+async def test_a_waiting_workload_that_somebody_takes_out_is_put_back(cluster: Cluster) -> None:
+    await cluster.run("sam", "two")
+    await cluster.run("vera")
+    lease = await cluster.waits("viktor")
+    await cluster.until(lambda: lease.id in cluster.there())
+    cluster.kueue.change(cluster.kueue.body(lease.id), {"spec": {"active": False}})
+    await cluster.until(lambda: cluster.is_out(lease.id) is False)
+    assert (await cluster.lease(lease.id)).state is LeaseState.queued
+
+
 def places(pool: str) -> tuple[Device, ...]:
     policy = loads(POLICY).policy
     return tuple(place_of(one) for one in declared_devices(pool, policy.pools[pool]))
