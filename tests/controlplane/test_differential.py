@@ -1,7 +1,7 @@
 """The embedded engine and a real Kueue take the same random steps, many trees at once.
 
-A tree that differs is let take its steps once more: a cycle of Kueue may have been cut in two by
-the load of all others. One that differs again is a fault.
+A tree that differs takes its steps once more, in quiet: where load stretches a cycle of Kueue
+beyond the second after which parked requests wake, one of them may come before an active one.
 """
 
 import asyncio

@@ -33,5 +33,7 @@ def listing(reports: Iterable[Report]) -> Iterator[str]:
             found[name] = one.outcome
         elif line is not None:
             found.setdefault(name, line[2])
-    if found:
-        yield from (f"{name:<4}{found.get(name, 'not run')}" for name in SCENARIOS)
+    yield from (f"{name:<4}{found[name]}" for name in SCENARIOS if name in found)
+    left_out = [name for name in SCENARIOS if name not in found]
+    if found and left_out:
+        yield f"not run: {', '.join(left_out)}"
