@@ -11,15 +11,13 @@ from typing import Any, ClassVar
 
 from hub_ext.errors import RefusedError, UnreachableError
 from hub_ext.i18n import _
-from hub_ext.lease import Liveness, PodTerms, Reason
+from hub_ext.lease import Liveness, PodTerms, Reason, pod_liveness, pod_machine_lost
 
 from .governed import GovernedMixin, grant_words
 from .kube_life import (
     Pod,
     doomed,
     exit_code_of,
-    liveness_of,
-    machine_lost,
     server_over,
 )
 from .kube_news import news
@@ -221,7 +219,7 @@ class GovernedKubeSpawner(GovernedMixin, WatchedStart):
             self._remember(found, UNKNOWN_CODE)
             await self._end(self.delete_grace_period, 0)
             return UNKNOWN_CODE
-        if machine_lost(pod) or self.reflected() is None:
+        if pod_machine_lost(pod) or self.reflected() is None:
             return None
         status: int | None = await super().poll()
         return status
@@ -294,7 +292,7 @@ class GovernedKubeSpawner(GovernedMixin, WatchedStart):
             return Liveness.unknown
         if pod is not None and attempt_id and not self.is_ours(pod, attempt_id):
             return Liveness.gone
-        return liveness_of(pod)
+        return pod_liveness(pod)
 
     async def liveness(self) -> Liveness:
         """Tell what is proved of the server now; a failed pod that stays is ended besides."""

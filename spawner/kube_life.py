@@ -1,22 +1,17 @@
-"""Whether the server behind a pod lives, and with what it ended. Pure: reads a pod as JSON.
+"""How the server inside a pod stands, and with what it ended. Pure: reads a pod as JSON.
 
-Proof of an end is only what the kubelet of a known machine wrote, or that the object is gone.
+What a pod proves of a lease is `hub_ext.lease.pod_liveness`, for governor and spawner alike.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from hub_ext.lease import Liveness
+from hub_ext.lease import pod_machine_lost
 
 Pod = Mapping[str, Any]
 
 SERVER = "notebook"
 """KubeSpawner's name of the container that is the server."""
-
-LOST = frozenset({"DeletionByTaintManager", "DeletionByPodGC"})
-"""Reasons of a disruption that comes without a word of the machine itself."""
-
-UNPROVEN = frozenset({"NodeLost", *LOST})
 
 
 def phase(pod: Pod) -> str:
@@ -41,12 +36,6 @@ def condition(pod: Pod, kind: str) -> Mapping[str, Any]:
     return next((one for one in found if one.get("type") == kind), {})
 
 
-def disruption(pod: Pod) -> str:
-    """Why somebody wants it gone, as Kubernetes names it; empty where nobody does."""
-    found = condition(pod, "DisruptionTarget")
-    return str(found.get("reason") or "") if found.get("status") == "True" else ""
-
-
 def deleting(pod: Pod) -> bool:
     """Whether it was asked to end."""
     return bool((pod.get("metadata") or {}).get("deletionTimestamp"))
@@ -57,27 +46,9 @@ def scheduled(pod: Pod) -> bool:
     return bool((pod.get("spec") or {}).get("nodeName"))
 
 
-def machine_lost(pod: Pod) -> bool:
-    """Whether its machine does not answer, so that nothing it says of the pod is news."""
-    if (pod.get("status") or {}).get("reason") in UNPROVEN or phase(pod) == "Unknown":
-        return True
-    return disruption(pod) in LOST
-
-
 def doomed(pod: Pod) -> bool:
     """Whether it will never serve again, though nobody can prove that it has ended."""
-    return deleting(pod) and machine_lost(pod)
-
-
-def liveness_of(pod: Pod | None) -> Liveness:
-    """Tell what a pod proves; None is one that the API does not have any more."""
-    if pod is None:
-        return Liveness.gone
-    if machine_lost(pod):
-        return Liveness.unknown
-    if phase(pod) in ("Succeeded", "Failed"):
-        return Liveness.gone
-    return Liveness.alive
+    return deleting(pod) and pod_machine_lost(pod)
 
 
 def exit_code_of(pod: Pod) -> int | None:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from hub_ext.i18n import _
+from hub_ext.lease import pod_disruption
 
 from .kube_causes import (
     ends_words,
@@ -22,7 +23,6 @@ from .kube_life import (
     Pod,
     condition,
     deleting,
-    disruption,
     doomed,
     ended,
     exit_code_of,
@@ -109,7 +109,7 @@ def _over(pod: Pod, _events: Sequence[Mapping[str, Any]]) -> Trouble | None:
         return Trouble("evicted", eviction_words(message), Urgency.end)
     if doomed(pod):
         return Trouble("machine-lost", ends_words("lost"), Urgency.end)
-    if why := disruption(pod):
+    if why := pod_disruption(pod):
         code = "taken-by-cluster" if why == "PreemptionByScheduler" else "drained"
         words = ends_words("preempted" if code == "taken-by-cluster" else "drained")
         return Trouble(code, words, Urgency.end)

@@ -22,7 +22,15 @@ from .asking import (
 )
 from .capacity import CapacitySheet, GpuMap, Part, PartState, PoolMap
 from .limits import Limit, LimitSheet
-from .pods import PodDataset, PodTerms, PodVolume, Toleration
+from .pods import (
+    PodDataset,
+    PodTerms,
+    PodVolume,
+    Toleration,
+    pod_disruption,
+    pod_liveness,
+    pod_machine_lost,
+)
 from .record import GOVERNOR, Actor, CalledIn, Event, Notice, OpenLease, Posting, Stretch
 from .samples import (
     DeviceHealth,
@@ -187,6 +195,9 @@ __all__ = [
     "When",
     "local_text",
     "minute_text",
+    "pod_disruption",
+    "pod_liveness",
+    "pod_machine_lost",
     "share_name",
     "utc_text",
 ]

@@ -1,13 +1,14 @@
-"""What a server of a grant is made of on Kubernetes: everything its spawner needs beyond `Grant`.
+"""What a server of a grant is made of on Kubernetes, and what its pod proves of it.
 
-The governor fills it in from the policy; the spawner copies it and looks nothing up.
+The governor fills the terms in from the policy; the spawner copies them and looks nothing up.
 """
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from .words import ShortText, Value
+from .words import Liveness, ShortText, Value
 
 Access = Literal["ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"]
 Bytes = Annotated[int, Field(ge=1)]
@@ -75,3 +76,36 @@ class PodTerms(Value):
         if (self.resource_name is None) != (self.resource_count == 0):
             raise ValueError("a GPU resource and its number go together")
         return self
+
+
+_UNPROVEN = frozenset({"NodeLost", "DeletionByTaintManager", "DeletionByPodGC"})
+"""Reasons that controllers write, without a word of the machine itself."""
+
+
+def pod_disruption(pod: Mapping[str, Any]) -> str:
+    """Why somebody wants a pod gone, as Kubernetes names it; empty where nobody does."""
+    for one in (pod.get("status") or {}).get("conditions") or ():
+        if one.get("type") == "DisruptionTarget" and one.get("status") == "True":
+            return str(one.get("reason") or "")
+    return ""
+
+
+def pod_machine_lost(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod's machine does not answer, so that nothing it says of the pod is news."""
+    told = pod.get("status") or {}
+    if told.get("reason") in _UNPROVEN or told.get("phase") == "Unknown":
+        return True
+    return pod_disruption(pod) in _UNPROVEN
+
+
+def pod_liveness(pod: Mapping[str, Any] | None) -> Liveness:
+    """Tell what a pod, as JSON, proves of its server; None is one that the API has no more.
+
+    Proof of an end is only what the kubelet of a known machine wrote, or that the object is gone.
+    """
+    if pod is None:
+        return Liveness.gone
+    if pod_machine_lost(pod):
+        return Liveness.unknown
+    over = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    return Liveness.gone if over else Liveness.alive

@@ -10,10 +10,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 
 from ..admission.calling import Plan, plan
 from ..admission.forecast import forecast
 from ..errors import FencedError, GpuCommonsError
+from ..kube.api import Api
+from ..kube.standing import Standing
 from ..lease import LeaseId
 from .calling_in import Sight
 from .config import Settings
@@ -76,7 +79,8 @@ class Loops:
 
     def __post_init__(self) -> None:
         self._culler = Culler()
-        self._reconciler = Reconciler(self.core, self.hub)
+        self._pods = _standing(self.settings)
+        self._reconciler = Reconciler(self.core, self.hub, cluster=self._pods)
         self._starter = Starter(self.core, self.hub)
 
     async def run(self) -> None:
@@ -108,6 +112,8 @@ class Loops:
                     group.create_task(_turn(name, work, beat, stream), name=name)
         finally:
             self._starter.cancel()
+            if self._pods is not None:
+                await self._pods.close()
             if self.kueue is not None:
                 self.kueue.cancel()
 
@@ -216,3 +222,10 @@ def _failed(name: str, beat: Beat, error: Exception) -> None:
         _LOG.warning("The %s loop: %s", name, words)
     beat.words = words
     beat.failures += 1
+
+
+def _standing(settings: Settings) -> Standing | None:
+    """Open the way to the pods of leases, where servers are pods."""
+    if not settings.on_kubernetes:
+        return None
+    return Standing(Api(Path(settings.kubeconfig) if settings.kubeconfig else None))

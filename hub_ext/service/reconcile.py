@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 from ..errors import UnreachableError
 from ..lease import (
@@ -30,6 +31,16 @@ Find = Callable[[str], Mapping[tuple[str, str], machine.FoundServer]]
 FindProcess = Callable[[OpenLease], ProcessRef | None]
 
 
+class Cluster(Protocol):
+    """Looks at pods."""
+
+    async def of(self, leases: Iterable[OpenLease]) -> Mapping[LeaseId, Liveness]:
+        """Tell of each lease that has a pod."""
+
+    async def end(self, lease: OpenLease) -> None:
+        """Ask the pods of a lease to end, which the hub has forgotten."""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """What one pass found. `strangers` are live servers without a lease that nobody can have."""
@@ -49,6 +60,8 @@ class Reconciler:
     probe, find, find_process
         Look whether a lease's process lives, for servers by their environment, and for the process
         of a lease by its mark; run in a thread of their own.
+    cluster
+        Looks at the pods of leases, where servers are pods.
     """
 
     def __init__(
@@ -59,12 +72,14 @@ class Reconciler:
         probe: Callable[[OpenLease], Liveness] = machine.probe,
         find: Find = machine.found_servers,
         find_process: FindProcess = machine.found_process,
+        cluster: Cluster | None = None,
     ) -> None:
         self._core = core
         self._hub = hub
         self._probe = probe
         self._find = find
         self._find_process = find_process
+        self._cluster = cluster
 
     async def compare(self) -> Comparison:
         """Compare once.
@@ -81,6 +96,8 @@ class Reconciler:
         since = self._core.now()
         leases = await self._core.run(_needing_proof)
         probed = await asyncio.to_thread(self._probe_all, leases)
+        if self._cluster is not None:
+            probed = {**probed, **await self._cluster.of(leases)}
         try:
             active = {server.key: server for server in await self._hub.servers()}
         except UnreachableError:
@@ -98,6 +115,8 @@ class Reconciler:
                 continue
             if probed[lease.id] is Liveness.alive:
                 forgotten += await self._core.run(_forget(lease))
+                if self._cluster is not None:
+                    await self._cluster.end(lease)
             elif proved_gone(lease, probed[lease.id]):
                 closed += await self._core.run(_close(lease))
         ready = [server for server in active.values() if server.ready]
@@ -160,10 +179,12 @@ def lives(seen: Liveness, server: HubServer | None) -> bool:
 def proved_gone(lease: OpenLease, seen: Liveness) -> bool:
     """Whether a server that the hub does not have (any more) is proved to be gone.
 
-    A process that was never reported and left no mark here was never made, or runs under a
-    spawner on other machines, where the hub's word is all there is. A known process that may
-    not be looked at proves nothing.
+    A pod is gone when the cluster says so, whatever the hub has forgotten. A process that was never
+    reported and left no mark here was never made, or runs under a spawner on other machines, where
+    the hub's word is all there is. A known process that may not be looked at proves nothing.
     """
+    if lease.grant is not None and lease.grant.pod is not None:
+        return seen is Liveness.gone
     return seen is Liveness.gone or (seen is Liveness.unknown and lease.process is None)
 
 

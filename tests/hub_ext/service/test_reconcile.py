@@ -1,13 +1,22 @@
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from hub_ext.errors import UnreachableError
-from hub_ext.lease import Cause, LeaseState, Liveness, OpenLease, ReportKind
+from hub_ext.lease import (
+    Cause,
+    LeaseId,
+    LeaseState,
+    Liveness,
+    OpenLease,
+    PodTerms,
+    ReportKind,
+)
 from hub_ext.service.hub import HubClient
 from hub_ext.service.reconcile import Comparison, Reconciler
 from tests.support.small_core import SmallCore
@@ -259,3 +268,56 @@ def test_a_live_server_of_a_known_team_is_adopted_and_its_end_is_seen(
     hub.servers = {"ada": {"": "stopped"}}
     assert compare(core, hub).closed == 1
     assert state(core, lease) == (LeaseState.closed, Cause.lost)
+
+
+def _blind(_lease: OpenLease) -> Liveness:
+    """Be a machine that sees none of the servers."""
+    return Liveness.unknown
+
+
+@dataclass
+class SmallCluster:
+    """Pods of leases, as a cluster would tell of them."""
+
+    says: Liveness
+    ended: list[str] = field(default_factory=list)
+
+    async def of(self, leases: Iterable[OpenLease]) -> dict[LeaseId, Liveness]:
+        return {lease.id: self.says for lease in leases}
+
+    async def end(self, lease: OpenLease) -> None:
+        self.ended.append(str(lease.key))
+
+
+@pytest.mark.parametrize(
+    ("says", "left"),
+    [
+        (Liveness.unknown, LeaseState.running),
+        (Liveness.alive, LeaseState.stopping),
+        (Liveness.gone, LeaseState.closed),
+    ],
+)
+def test_a_pod_that_the_hub_forgot_is_gone_only_when_the_cluster_says_so(
+    core: SmallCore,
+    hub: SmallHub,
+    monkeypatch: pytest.MonkeyPatch,
+    says: Liveness,
+    left: LeaseState,
+) -> None:
+    pod = PodTerms(namespace="gpu-atlas", scratch_bytes=1)
+    monkeypatch.setattr("hub_ext.service.granting.terms", lambda *_words: pod)
+    lease = core.run("ada")
+    cluster = SmallCluster(says)
+
+    async def story() -> None:
+        async with hub.serving():
+            client = HubClient(hub.url, TOKEN)
+            try:
+                with core.runner() as runner:
+                    await Reconciler(runner, client, probe=_blind, cluster=cluster).compare()
+            finally:
+                client.close()
+
+    asyncio.run(story())
+    assert core.lease(lease.id).state is left
+    assert cluster.ended == (["ada/"] if says is Liveness.alive else [])

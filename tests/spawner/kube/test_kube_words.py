@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub_ext.lease import Liveness
+from hub_ext.lease import Liveness, pod_liveness
 from spawner.kube_answers import message_of, refusal
 from spawner.kube_causes import eviction_words, pull_cause, setup_words, unschedulable_words
-from spawner.kube_life import exit_code_of, liveness_of, server_over
+from spawner.kube_life import exit_code_of, server_over
 from spawner.kube_news import news, where
 from spawner.kube_patience import Limits, Patience
 from spawner.kube_trouble import Trouble, Urgency, trouble_of
@@ -131,7 +131,7 @@ def test_why_a_machine_puts_it_out(said: str, words: str) -> None:
     ],
 )
 def test_only_the_machine_itself_proves_an_end(seen: Json | None, liveness: Liveness) -> None:
-    assert liveness_of(seen) is liveness
+    assert pod_liveness(seen) is liveness
 
 
 def test_a_program_that_will_be_started_again_is_not_over() -> None:

@@ -1,0 +1,100 @@
+"""What the pods of leases prove to the governor, read from an API that behaves."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub_ext.kube.api import Api
+from hub_ext.kube.standing import Standing
+from hub_ext.lease import Ask, LeaseId, Liveness, OpenLease, PodTerms
+from tests.hub_ext.kube.test_podterms import chosen, lease_of, policy
+from tests.support.fake_kube_api import FakeKube, stays_pending
+from tests.support.governor import FakeGovernor, offer
+
+__all__ = ["policy"]
+
+Json = dict[str, Any]
+NAMESPACE = "gpu-atlas"
+
+
+@pytest.fixture
+def kube(tmp_path: Path) -> Iterator[FakeKube]:
+    with FakeKube.running(tmp_path / "kubeconfig") as fake:
+        fake.script = stays_pending
+        yield fake
+
+
+def placed(policy: Any, number: int) -> OpenLease:
+    """Give a lease with a pod of its own."""
+    lease = lease_of(chosen(policy, "card")).model_copy(update={"id": LeaseId(f"l-{number}")})
+    asked = FakeGovernor()
+    asked.pod_of = lambda _ask, _offer: PodTerms(namespace=NAMESPACE, scratch_bytes=1)
+    ask = Ask(attempt_id="attempt-0001", key=lease.key, choice=lease.choice)
+    grant = asked._grant(ask, offer(), number)
+    return lease.model_copy(update={"grant": grant})
+
+
+def keep(kube: FakeKube, lease: OpenLease, phase: str, **more: Any) -> None:
+    meta = {
+        "name": f"jupyter-{lease.id}",
+        "namespace": NAMESPACE,
+        "uid": lease.id,
+        "labels": {"gpu-commons.dev/lease": lease.id},
+    }
+    spec = {"containers": [{"name": "notebook", "image": "i"}], "nodeName": "n1"}
+    pod = {"metadata": meta, "spec": spec, "status": {"phase": phase, **more}}
+    kube.do(lambda: kube.changed("pods", pod, "ADDED"))
+
+
+def told(tmp_path: Path, *leases: OpenLease) -> list[Liveness]:
+    async def story() -> list[Liveness]:
+        standing = Standing(Api(tmp_path / "kubeconfig"))
+        try:
+            found = await standing.of(leases)
+        finally:
+            await standing.close()
+        return [found[lease.id] for lease in leases]
+
+    return asyncio.run(story())
+
+
+def test_each_lease_stands_as_its_pod_does(kube: FakeKube, tmp_path: Path, policy: Any) -> None:
+    runs, over, lost, none = (placed(policy, number) for number in range(4))
+    keep(kube, runs, "Running")
+    keep(kube, over, "Failed", reason="Evicted")
+    keep(kube, lost, "Failed", reason="NodeLost")
+    assert told(tmp_path, runs, over, lost, none) == [
+        Liveness.alive,
+        Liveness.gone,
+        Liveness.unknown,
+        Liveness.gone,
+    ]
+
+
+def test_what_cannot_be_read_is_unknown(kube: FakeKube, tmp_path: Path, policy: Any) -> None:
+    kube.away = True
+    assert told(tmp_path, placed(policy, 1)) == [Liveness.unknown]
+
+
+def test_a_lease_without_a_pod_is_none_of_its_business(tmp_path: Path, policy: Any) -> None:
+    async def story() -> dict[LeaseId, Liveness]:
+        return await Standing(Api(tmp_path / "nowhere")).of([lease_of(chosen(policy, "card"))])
+
+    assert asyncio.run(story()) == {}
+
+
+def test_a_forgotten_server_is_asked_to_end(kube: FakeKube, tmp_path: Path, policy: Any) -> None:
+    mine, other = placed(policy, 1), placed(policy, 2)
+    keep(kube, mine, "Running")
+
+    async def story() -> None:
+        standing = Standing(Api(tmp_path / "kubeconfig"))
+        await standing.end(mine)
+        await standing.end(other)
+        await standing.close()
+
+    asyncio.run(story())
+    assert [one["name"] for one in kube.deletes] == ["jupyter-l-1"]
