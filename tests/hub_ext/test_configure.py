@@ -123,6 +123,16 @@ def test_lists_that_the_site_only_appended_to_are_carried_on(tmp_path: Path, pol
     assert set(c.Spawner.environment) == {"LANG", "GPU_COMMONS_API_URL"}
 
 
+def test_variables_that_the_chart_sets_on_its_spawner_do_not_hide_ours(
+    tmp_path: Path, policy: Path
+) -> None:
+    c = Config()
+    c.KubeSpawner.environment = {"LANG": "C.UTF-8"}
+    configure(c, policy=policy, state=tmp_path / "state", spawner="kubernetes")
+    assert set(c.KubeSpawner.environment) == {"LANG", "GPU_COMMONS_API_URL"}
+    assert set(c.Spawner.environment) == {"GPU_COMMONS_API_URL"}
+
+
 def test_token_scopes_given_as_a_function_are_asked_and_added_to(
     tmp_path: Path, policy: Path
 ) -> None:
