@@ -24,7 +24,6 @@ from .words import (
     When,
 )
 
-
 ADVICE_MARK = "-advice"
 """End of the reason codes of notices that stop nothing."""
 
