@@ -16,6 +16,7 @@ from ..admission.calling import Plan, plan
 from ..admission.forecast import forecast
 from ..errors import FencedError, GpuCommonsError
 from ..kube.api import Api
+from ..kube.leaseless import Servers
 from ..kube.standing import Standing
 from ..lease import LeaseId
 from .calling_in import Sight
@@ -30,6 +31,7 @@ from .reconcile import Reconciler
 from .runner import CoreRunner
 from .starts import Starter
 from .stream import Stream
+from .unleasedgpus import Leaseless
 from .unused import stop_unused
 
 _LOG = logging.getLogger(__name__)
@@ -82,6 +84,7 @@ class Loops:
         self._pods = _standing(self.settings)
         self._reconciler = Reconciler(self.core, self.hub, cluster=self._pods)
         self._starter = Starter(self.core, self.hub)
+        self._leaseless = _leaseless(self.core, self.settings)
 
     async def run(self) -> None:
         """Run until cancelled.
@@ -127,6 +130,11 @@ class Loops:
             "kueue-list": (self.kueue.look, self.settings.reconcile_s),
             "kueue-nodes": (self.kueue.look_at_nodes, self.settings.reconcile_s),
         }
+
+    def _on_kubernetes(self) -> dict[str, tuple[Pass, float]]:
+        if self._leaseless is None:
+            return {}
+        return {"leaseless": (self._leaseless.look, self.settings.reconcile_s)}
 
     async def cull(self) -> None:
         """Look at every live lease once; between two of them others get their turn."""
@@ -222,6 +230,14 @@ def _failed(name: str, beat: Beat, error: Exception) -> None:
         _LOG.warning("The %s loop: %s", name, words)
     beat.words = words
     beat.failures += 1
+
+
+def _leaseless(core: CoreRunner, settings: Settings) -> Leaseless | None:
+    """Look after servers without a lease, where servers are pods."""
+    if not settings.on_kubernetes:
+        return None
+    api = Api(Path(settings.kubeconfig) if settings.kubeconfig else None)
+    return Leaseless(core, Servers(api), single=settings.kube_namespace or None)
 
 
 def _standing(settings: Settings) -> Standing | None:

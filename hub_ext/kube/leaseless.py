@@ -1,0 +1,121 @@
+"""Pods of the hub's servers that hold a GPU though no lease says so: found, and asked to end.
+
+Only pods with the hub's own label for servers are looked at, and only in namespaces of projects and
+teams. Batch jobs carry another label, so they are never touched.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import RefusedError
+from .answers import MissingError
+from .api import Api
+from .names import LABEL_LEASE, label_value
+
+_SERVERS = "component=singleuser-server"
+"""Label that KubeSpawner gives every server's pod."""
+
+_USER, _SERVER = "hub.jupyter.org/username", "hub.jupyter.org/servername"
+_NVIDIA = "nvidia.com/"
+_OVER = frozenset({"Succeeded", "Failed"})
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A server's pod that holds GPUs: whose, by the hub's annotations, and of which lease."""
+
+    namespace: str
+    name: str
+    uid: str
+    user: str
+    server: str
+    lease: str
+    """Label of the lease; empty where it has none."""
+    resources: tuple[str, ...]
+
+
+def holder_of(pod: dict[str, Any]) -> Holder | None:
+    """Read a pod; None where it holds no GPU, has ended, or is ending already."""
+    about, spec = pod.get("metadata") or {}, pod.get("spec") or {}
+    if about.get("deletionTimestamp") or (pod.get("status") or {}).get("phase") in _OVER:
+        return None
+    resources = {
+        name
+        for container in spec.get("containers") or ()
+        for name, amount in ((container.get("resources") or {}).get("limits") or {}).items()
+        if name.startswith(_NVIDIA) and str(amount) != "0"
+    }
+    if not resources:
+        return None
+    notes, labels = about.get("annotations") or {}, about.get("labels") or {}
+    return Holder(
+        namespace=str(about.get("namespace", "")),
+        name=str(about["name"]),
+        uid=str(about.get("uid", "")),
+        user=str(notes.get(_USER, "")),
+        server=str(notes.get(_SERVER, "")),
+        lease=str(labels.get(LABEL_LEASE, "")),
+        resources=tuple(sorted(resources)),
+    )
+
+
+def leaseless(
+    holders: Iterable[Holder], leases: Iterable[str], keys: Iterable[tuple[str, str]]
+) -> tuple[Holder, ...]:
+    """Choose those of which neither the lease is open nor the server has another open one.
+
+    Parameters
+    ----------
+    leases
+        Ids of the open leases.
+    keys
+        User and server name of each open lease: one that was adopted has a pod without its label.
+    """
+    known, servers = {label_value(one) for one in leases}, set(keys)
+    return tuple(
+        one for one in holders if one.lease not in known and (one.user, one.server) not in servers
+    )
+
+
+class Servers:
+    """Looks at the pods of servers, and ends one."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    async def holders(self, namespace: str) -> tuple[Holder, ...]:
+        """List the pods of servers that hold GPUs in a namespace; none where there is no such.
+
+        Raises
+        ------
+        UnreachableError
+            When the API server does not answer.
+        RefusedError
+            When pods may not be listed there.
+        """
+        query: dict[str, str | int | bool] = {"labelSelector": _SERVERS, "limit": _PAGE}
+        found: list[Holder] = []
+        while True:
+            page = await self._api.get(f"/api/v1/namespaces/{namespace}/pods", query)
+            found += [one for pod in page.get("items") or () if (one := holder_of(pod)) is not None]
+            more = (page.get("metadata") or {}).get("continue")
+            if not more:
+                return tuple(found)
+            query["continue"] = more
+
+    async def end(self, one: Holder) -> None:
+        """Ask exactly this pod to end: another of the same name, made since, is left alone."""
+        path = f"/api/v1/namespaces/{one.namespace}/pods/{one.name}"
+        try:
+            await self._api.delete(path, {"preconditions": {"uid": one.uid}})
+        except MissingError:
+            return
+        except RefusedError as error:
+            if error.status != 409:  # noqa: PLR2004 - another pod has its name by now
+                raise
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._api.close()
