@@ -106,6 +106,7 @@ class Loops:
             "unused": (self._unused, self.settings.cycle_s),
             "budgets": (self._budgets, self.settings.cycle_s),
             **self._on_kueue(),
+            **self._on_kubernetes(),
         }
         try:
             async with asyncio.TaskGroup() as group:
