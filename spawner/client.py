@@ -17,6 +17,7 @@ from hub_ext.i18n import _
 from hub_ext.lease import Ask, AttemptId, Grant, OfferSheet, Problem, Report, UserName, Value
 
 from .outbox import Message, Outbox
+from .turns import Turns
 from .wire import SERVER_ERROR, Answer, Peer, exchange
 
 _Told = TypeVar("_Told", bound=Value)
@@ -47,6 +48,7 @@ class GovernorClient:
     def __init__(self, url: str, token: str, timeout_s: float = 2.0) -> None:
         self._peer = Peer(url.rstrip("/"), token)
         self._timeout_s = timeout_s
+        self._turns = Turns()
         self.outbox = Outbox(self._peer)
 
     async def ask(self, ask: Ask) -> Grant:
@@ -98,10 +100,16 @@ class GovernorClient:
         )
 
     async def _exchange(self, path: str, body: bytes | None) -> Answer:
-        return await asyncio.get_running_loop().run_in_executor(
-            _THREADS,
-            lambda: exchange(self._peer, path, body=body, within_s=self._timeout_s),
-        )
+        loop = asyncio.get_running_loop()
+        # Not in the turn in which the hub takes a burst: the threads would take its interpreter.
+        await self._turns.mine()
+        try:
+            return await loop.run_in_executor(
+                _THREADS,
+                lambda: exchange(self._peer, path, body=body, within_s=self._timeout_s),
+            )
+        finally:
+            await self._turns.mine()
 
 
 def client_for(url: str, token: str, timeout_s: float) -> GovernorClient:

@@ -20,6 +20,7 @@ from tests.support.hub import RealHub, governed
 PEOPLE = 50
 HELD = 3
 WAVES = 2
+GOAL = 1.2
 
 MONITOR = """
 def _watched(spawner, path={path!r}, started=[]):
@@ -78,7 +79,7 @@ def rows() -> Iterator[Row]:
         yield Row(
             f"{what}: longest stall of the hub's loop, {words}",
             f"{one.stall_s * 1000:.0f} ms",
-            f"an idle loop beside it {one.machine_s * 1000:.0f} ms",
+            f"goal {GOAL:g} of the peer's; an idle loop beside it {one.machine_s * 1000:.0f} ms",
             f"{one.stall_s / peer.stall_s:.2f} of the peer's",
         )
 
