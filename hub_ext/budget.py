@@ -5,7 +5,7 @@ rounded up, so that what is taken from a budget is never less than what is charg
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -58,7 +58,8 @@ NEVER: frozenset[Code] = frozenset({"budget-unpriced", "budget-too-small"})
 class Obstacle(NamedTuple):
     """A budget that is in the way, with its figures.
 
-    `left_micro` is what it has for new servers; `fits_s` is for how long that pays for this one.
+    `cost_micro` is for `lasts_s` of it, which lie in the period; `left_micro` is what there is for
+    new servers, and `fits_s` for how long from its start that pays for this one.
     """
 
     code: Code
@@ -66,6 +67,7 @@ class Obstacle(NamedTuple):
     used: Used
     cost_micro: int
     left_micro: int
+    lasts_s: int
     fits_s: int
 
 
@@ -229,7 +231,10 @@ def _step(budget: Budgeted, wish: Spending, *, inside: bool) -> Obstacle | None:
         return None
     code = _code(step.act, inside=inside)
     price = cost(wish.tiles, wish.start_us, wish.end_us)
-    return None if code is None else Obstacle(code, budget, used, price, left(budget, used), 0)
+    lasts = _whole_s(wish.start_us, wish.end_us)
+    if code is None:
+        return None
+    return Obstacle(code, budget, used, price, left(budget, used), lasts, 0)
 
 
 def _code(act: BudgetAct, *, inside: bool) -> Code | None:
@@ -259,18 +264,19 @@ def _short(
         if binds(budget, one.team, one.project) and (not budget.each or one.user == wish.user)
     )
     there = budget.amount_micro - used.spent_micro - used.committed_micro + back - taken
+    lasts = _whole_s(start, end)
     if not is_priced(wish.tiles, start, end):
-        return Obstacle("budget-unpriced", budget, used, price, max(0, there), 0)
+        return Obstacle("budget-unpriced", budget, used, price, max(0, there), lasts, 0)
     if price <= there:
         return None
     code: Code = "budget-too-small" if price > budget.amount_micro else "budget-short"
-    fits = _fits_s(wish.tiles, start, end, there)
-    return Obstacle(code, budget, used, price, max(0, there), fits)
+    fits = _whole_s(wish.start_us, start) + _fits_s(wish.tiles, start, end, there)
+    return Obstacle(code, budget, used, price, max(0, there), lasts, fits)
 
 
 def _fits_s(priced: Sequence[Tile], start_us: int, end_us: int, there: int) -> int:
     """For how many whole seconds from the start an amount pays."""
-    low, high = 0, max(0, (end_us - start_us) // 1_000_000)
+    low, high = 0, _whole_s(start_us, end_us)
     while low < high:
         middle = (low + high + 1) // 2
         if cost(priced, start_us, start_us + middle * 1_000_000) <= there:
@@ -280,6 +286,5 @@ def _fits_s(priced: Sequence[Tile], start_us: int, end_us: int, there: int) -> i
     return low
 
 
-def lasting_us(start: datetime, span: timedelta) -> tuple[int, int]:
-    """Start and end of a stretch in microseconds."""
-    return instant_us(start), instant_us(start + span)
+def _whole_s(start_us: int, end_us: int) -> int:
+    return max(0, (end_us - start_us) // 1_000_000)

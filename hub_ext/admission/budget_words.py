@@ -1,6 +1,6 @@
 """What people are told of a budget: whose it is, what it has left, what it is in the way of."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from ..budget import NEVER, Obstacle
 from ..i18n import _
@@ -8,7 +8,7 @@ from ..lease import local_text
 from ..lease.budgets import Budgeted
 from ..policy.model import Policy
 from ..units import duration_text, money_text
-from .reasons import Figures
+from .reasons import Figures, minutes_text
 
 _MINUTE = 60
 
@@ -40,12 +40,15 @@ def numbers(found: Obstacle) -> Figures:
     }
 
 
-def obstacle_words(found: Obstacle, user: str, life: timedelta, flavor: str) -> str:
+def obstacle_words(policy: Policy, found: Obstacle, user: str, flavor: str, at: datetime) -> str:
     """Say what a budget is in the way of, and where it helps, what to ask for instead."""
     budget, money = found.budget, found.budget.currency
-    name = _("Budget {name} of {holder}").format(
+    name = _("budget {name} of {holder}").format(
         name=budget.name, holder=holder_words(budget, user)
     )
+    if budget.start > at:
+        start = local_text(budget.start, policy.timezone)
+        name = _("{name}, as it begins anew on {start},").format(name=name, start=start)
     figures = {
         "name": name,
         "amount": money_text(budget.amount_micro, money),
@@ -53,11 +56,12 @@ def obstacle_words(found: Obstacle, user: str, life: timedelta, flavor: str) -> 
         "committed": money_text(found.used.committed_micro, money),
         "left": money_text(found.left_micro, money),
         "cost": money_text(found.cost_micro, money),
-        "life": duration_text(life),
+        "lasts": minutes_text(at, at + timedelta(seconds=found.lasts_s)),
         "fits": duration_text(timedelta(seconds=found.fits_s // _MINUTE * _MINUTE)),
         "flavor": flavor,
     }
     text = _text(found).format(**figures)
+    text = text[:1].upper() + text[1:]
     if found.fits_s < _MINUTE:
         return text
     return f"{text} {_('It would pay for {fits} of this.').format(**figures)}"
@@ -72,7 +76,7 @@ def _text(found: Obstacle) -> str:
             )
         case "budget-too-small":
             return _(
-                "This costs {cost} for its life of {life}, and {name} is {amount} in all. Choose "
+                "This costs {cost} for {lasts}, and {name} is {amount} in all. Choose "
                 "a shorter lifetime or a cheaper profile."
             )
         case "budget-no-new":
@@ -86,7 +90,7 @@ def _text(found: Obstacle) -> str:
             )
         case "budget-short":
             return _(
-                "This costs {cost} for its life of {life}, and {name} has {left} left: of "
+                "This costs {cost} for {lasts}, and {name} has {left} left: of "
                 "{amount}, {spent} is spent, and what runs may cost {committed} more."
             )
 

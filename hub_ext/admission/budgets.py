@@ -42,7 +42,7 @@ def money(scene: Scene, demand: Demand, devices: Sequence[Device] = ()) -> Queue
     )
     if found is None:
         return None
-    words = obstacle_words(found, demand.key.user, _life(scene, demand), demand.flavor)
+    words = obstacle_words(scene.policy, found, demand.key.user, demand.flavor, snapshot.at)
     if is_never(found):
         return refuse(found.code, words, numbers(found))
     return wait(

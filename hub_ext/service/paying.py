@@ -26,9 +26,9 @@ def pay_for(turn: Turn, lease: OpenLease, until: datetime) -> None:
     found = _in_the_way(turn, lease, until)
     if found is None:
         return
-    start = max(turn.now, lease.ends_at or turn.now)
-    words = obstacle_words(found, lease.key.user, until - start, lease.flavor)
-    mode = turn.desk.book.policy.modes.budget
+    policy = turn.desk.book.policy
+    words = obstacle_words(policy, found, lease.key.user, lease.flavor, turn.now)
+    mode = policy.modes.budget
     if mode != "enforce":
         note(turn, lease, found.budget.name, "extension", words)
         return

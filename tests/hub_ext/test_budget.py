@@ -225,6 +225,8 @@ def test_a_month_to_come_is_asked_too_where_a_server_lives_into_it() -> None:
     assert code(found) == "budget-short"
     assert found is not None
     assert found.budget is december
+    # An hour of it is November's, and December pays for the second one but for a micro-unit.
+    assert (found.lasts_s, found.fits_s) == (3600, 3600 + 3599)
 
 
 @given(st.lists(st.tuples(st.integers(1, 48), st.integers(1, 10**7)), min_size=1, max_size=50))

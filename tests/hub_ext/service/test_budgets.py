@@ -282,3 +282,15 @@ def test_requests_of_two_pools_are_not_held_on_the_same_money(tmp_path: Path) ->
         assert site.serve() == 1
         states = {site.now_is(one).state for one in (slices, whole)}
         assert states == {LeaseState.held, LeaseState.queued}
+
+
+def test_what_lies_in_the_next_month_is_told_as_that(tmp_path: Path) -> None:
+    with site_in(tmp_path / "state", policy=wide(ENFORCE) + HARD) as site:
+        site.now = START.replace(hour=23, minute=30)
+        site.report_devices()
+        # Half an hour of each is November's; three hours of December are paid for.
+        for name, seconds in (("a", 5400), ("b", 5400), ("c", 4500)):
+            site.ask(lasting(site, "vera", seconds, server=name))
+        found = refused(site, "viktor")
+        assert "This costs EUR 0.36 for 30m, and budget month of team vision" in found.message
+        assert "as it begins anew on 2026-12-01 00:00:00 UTC" in found.message
