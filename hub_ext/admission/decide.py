@@ -30,7 +30,7 @@ from .offer import offer
 from .order import covers
 from .placing import in_service, no_room, place
 from .priority import arriving
-from .reasons import Standings, figures, gpus, standings, wanted
+from .reasons import Standings, figures, holds, standings
 from .rehearse import rehearse
 from .shares import shares
 from .snapshot import Demand, Scene, Snapshot, demand_of, scene
@@ -296,13 +296,6 @@ def _granted(
     advised: bool,
 ) -> Reason:
     """Say how a granted request stands to the quota, and what the rules will say one day."""
-    holds = {
-        "team": demand.team,
-        "nominal": gpus(now.nominal),
-        "used": gpus(now.used),
-        "pool": demand.pool,
-        "wants": wanted(demand),
-    }
     code = standing.value
     if standing is Standing.borrowed and now.inside:
         message = _(
@@ -325,7 +318,7 @@ def _granted(
             "Covered by the guarantee of team {team}: {nominal} of pool {pool}. Of the {used} "
             "held, what is borrowed leaves room for it; this takes {wants}."
         )
-    message = message.format(**holds)
+    message = message.format(**holds(demand, now))
     numbers = figures(demand, now)
     if rules is not None:
         numbers |= {

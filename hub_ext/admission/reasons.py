@@ -106,6 +106,17 @@ def figures(demand: Demand, now: Standings) -> Figures:
     }
 
 
+def holds(demand: Demand, now: Standings) -> dict[str, str]:
+    """Words of most answers on quota: what a team is guaranteed, holds and wants of a pool."""
+    return {
+        "team": demand.team,
+        "nominal": gpus(now.nominal),
+        "used": gpus(now.used),
+        "pool": demand.pool,
+        "wants": wanted(demand),
+    }
+
+
 def short(demand: Demand, now: Standings, room: int) -> Figures:
     """Add to the numbers what is missing of the room there is."""
     return {**figures(demand, now), "short_units": max(0, demand.units - max(0, room))}
@@ -289,19 +300,18 @@ def not_yet_guaranteed(scene: Scene, demand: Demand, now: Standings) -> Queued:
     message = _(
         "You chose to wait for the guarantee rather than to borrow: team {team} is guaranteed "
         "{nominal} of pool {pool} and holds {used}; this takes {wants}."
-    ).format(
-        team=demand.team,
-        nominal=gpus(now.nominal),
-        pool=demand.pool,
-        used=gpus(now.used),
-        wants=wanted(demand),
     )
-    numbers = {
-        **figures(demand, now),
-        "short_units": demand.units - max(0, now.nominal - now.used),
-    }
+    return until_guaranteed(scene, demand, now, "only-guaranteed", message)
+
+
+def until_guaranteed(
+    scene: Scene, demand: Demand, now: Standings, code: str, message: str
+) -> Queued:
+    """Let wait until colleagues leave enough of the guarantee; `message` names `holds`."""
+    text = message.format(**holds(demand, now))
+    numbers = short(demand, now, now.nominal - now.used)
     end = first_end(scene, of=demand.team)
-    return wait("only-guaranteed", message, numbers, ends=end, at=scene.snapshot.at)
+    return wait(code, text, numbers, ends=end, at=scene.snapshot.at)
 
 
 def never_guaranteed(demand: Demand, now: Standings) -> Denied:

@@ -8,7 +8,19 @@ from ..units import gpus_text
 from .decision import Denied, Queued
 from .owners import owed
 from .projects import project_limit, project_never, project_waits
-from .reasons import Standings, figures, first_end, gpus, inside, refuse, short, wait, wanted
+from .reasons import (
+    Standings,
+    figures,
+    first_end,
+    gpus,
+    holds,
+    inside,
+    refuse,
+    short,
+    until_guaranteed,
+    wait,
+    wanted,
+)
 from .snapshot import Demand, Scene
 
 __all__ = ["inside", "shares"]
@@ -68,13 +80,7 @@ def _over_guarantee(demand: Demand, now: Standings) -> Denied:
         "Team {team} is guaranteed {nominal} of pool {pool} and holds {used}; this takes {wants}, "
         "and the team's policy refuses what exceeds the guarantee. "
         "Stop a server of the team first, or choose a smaller profile."
-    ).format(
-        team=demand.team,
-        nominal=gpus(now.nominal),
-        pool=demand.pool,
-        used=gpus(now.used),
-        wants=wanted(demand),
-    )
+    ).format(**holds(demand, now))
     return refuse("over-guarantee", message, short(demand, now, now.nominal - now.used))
 
 
@@ -82,21 +88,8 @@ def _guarantee_used(scene: Scene, demand: Demand, now: Standings) -> Queued:
     message = _(
         "Team {team} is guaranteed {nominal} of pool {pool}, holds {used}, and does not borrow; "
         "this takes {wants}."
-    ).format(
-        team=demand.team,
-        nominal=gpus(now.nominal),
-        pool=demand.pool,
-        used=gpus(now.used),
-        wants=wanted(demand),
     )
-    numbers = short(demand, now, now.nominal - now.used)
-    return wait(
-        "guarantee-used",
-        message,
-        numbers,
-        ends=first_end(scene, of=demand.team),
-        at=scene.snapshot.at,
-    )
+    return until_guaranteed(scene, demand, now, "guarantee-used", message)
 
 
 def _lent(scene: Scene, demand: Demand, now: Standings) -> Queued:
@@ -117,14 +110,7 @@ def _lent(scene: Scene, demand: Demand, now: Standings) -> Queued:
             "The guarantee of team {team} in pool {pool} covers this ({nominal}, {used} held), but "
             "others hold it just now: {available} left of the {wants} it takes."
         )
-    text = message.format(
-        team=demand.team,
-        pool=demand.pool,
-        nominal=gpus(now.nominal),
-        used=gpus(now.used),
-        available=gpus(now.available),
-        wants=wanted(demand),
-    )
+    text = message.format(**holds(demand, now), available=gpus(now.available))
     return wait(code, text, numbers, ends=first_end(scene, but=demand.team), at=scene.snapshot.at)
 
 
@@ -132,7 +118,7 @@ def _owner_waits(scene: Scene, demand: Demand, now: Standings, waiting: int) -> 
     message = _(
         "Team {team} holds {used} of its guaranteed {nominal} in pool {pool}, so this would "
         "borrow; while a request inside another guarantee waits there, nothing new is lent."
-    ).format(team=demand.team, used=gpus(now.used), nominal=gpus(now.nominal), pool=demand.pool)
+    ).format(**holds(demand, now))
     numbers = {**figures(demand, now), "owners_waiting": waiting}
     return wait("owner-waits", message, numbers, ends=first_end(scene), at=scene.snapshot.at)
 
@@ -148,14 +134,7 @@ def _nothing_to_borrow(scene: Scene, demand: Demand, now: Standings) -> Queued:
         message = _(
             "Team {team} may borrow at most {limit} beyond its {nominal} of pool {pool} and holds "
             "{used}; this takes {wants}."
-        ).format(
-            team=demand.team,
-            limit=gpus(limit),
-            nominal=gpus(now.nominal),
-            pool=demand.pool,
-            used=gpus(now.used),
-            wants=wanted(demand),
-        )
+        ).format(**holds(demand, now), limit=gpus(limit))
         numbers = {**numbers, "borrowing_limit_gpus": gpus_text(limit)}
         return wait(
             "borrowing-limit", message, numbers, ends=first_end(scene, of=demand.team), at=at
@@ -163,12 +142,5 @@ def _nothing_to_borrow(scene: Scene, demand: Demand, now: Standings) -> Queued:
     message = _(
         "Team {team} holds {used} of its guaranteed {nominal} in pool {pool}, so this would "
         "borrow {wants}; others leave {available} just now."
-    ).format(
-        team=demand.team,
-        used=gpus(now.used),
-        nominal=gpus(now.nominal),
-        pool=demand.pool,
-        wants=wanted(demand),
-        available=gpus(now.available),
-    )
+    ).format(**holds(demand, now), available=gpus(now.available))
     return wait("nothing-to-borrow", message, numbers, ends=first_end(scene), at=at)
