@@ -30,6 +30,17 @@ def on_cluster(plane: ControlPlane, file: Path) -> None:
     plane.api.apply([{**CONFIG, "metadata": meta, "data": data}])
 
 
+def without_queues(plane: ControlPlane) -> None:
+    """Take away the queues of the policy, whoever had them made before."""
+    api, namespaces = plane.api, ("gpu-maps", "gpu-team-speech")
+    for namespace in namespaces:
+        for name in ("gpu-commons", "default"):
+            api.delete(f"{queues.GROUP}/namespaces/{namespace}/localqueues/{name}")
+    for name in ("gc-speech", "gc-vision.maps"):
+        api.delete(f"{queues.GROUP}/clusterqueues/{name}")
+        api.wait_gone(f"{queues.GROUP}/clusterqueues/{name}")
+
+
 def told(state: StateDir, plane: ControlPlane, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """What the doctor says of Kueue."""
     main(["doctor", "--state", str(state.path), "--kubeconfig", str(plane.kubeconfig)])
@@ -44,6 +55,7 @@ def test_the_doctor_reads_a_real_kueue_and_names_what_breaks_the_promises(
     file = tmp_path / "policy.yaml"
     file.write_text(POLICY)
     state.note(hub="hub", policy=str(file))
+    without_queues(control_plane)
     before = told(state, control_plane, capsys)
     assert any(
         "not on the cluster: ClusterQueue gc-speech, gc-vision.maps" in one for one in before
@@ -63,4 +75,4 @@ def test_the_doctor_reads_a_real_kueue_and_names_what_breaks_the_promises(
         assert "wrong kueue gc-speech: it is stopped; set its stopPolicy to None" in found
         assert "wrong kueue namespace gpu-maps has a LocalQueue called default" in found
         assert "ok kueue" not in found
-        queues.clear(api)
+        without_queues(control_plane)
