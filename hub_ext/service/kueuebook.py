@@ -64,6 +64,8 @@ class KueueBook:
     """When somebody was told that the answer comes in a moment: nobody is started twice."""
     stamp: int = 0
     """Grows with each piece of news, so that what was worked out is known to hold still."""
+    news: dict[str, int] = field(default_factory=dict)
+    """By uid the stamp of the newest news since the last list: a list may be older than that."""
     idle_at: tuple[int, ...] | None = None
     """What nothing was to be done at: the ledger's newest record, the stamp, the time."""
     orphans: dict[LeaseId, datetime] = field(default_factory=dict)
@@ -71,7 +73,12 @@ class KueueBook:
 
     def take(self, news: Seen | Gone) -> LeaseId | None:
         """Take one piece of news; return the lease that it is about, where it is one of ours."""
-        lease_id, self.stamp = news.lease_id, self.stamp + 1
+        self.stamp += 1
+        self.news[news.uid] = self.stamp
+        return self._keep(news)
+
+    def _keep(self, news: Seen | Gone) -> LeaseId | None:
+        lease_id = news.lease_id
         if isinstance(news, Gone):
             self.foreign.pop(news.uid, None)
             known = self.seen.get(lease_id) if lease_id is not None else None
@@ -85,13 +92,21 @@ class KueueBook:
         self.seen[lease_id] = news
         return lease_id
 
-    def take_all(self, every: Iterable[Seen]) -> set[LeaseId]:
-        """Take a whole list; return the leases whose Workload is another than before, or gone."""
-        before = self.seen
+    def take_all(self, every: Iterable[Seen], since: int) -> set[LeaseId]:
+        """Take a whole list; return the leases whose Workload is another than before, or gone.
+
+        Parameters
+        ----------
+        since
+            The stamp when it was asked for: what has come after that is newer, and stays.
+        """
+        before, later = self.seen, {uid for uid, at in self.news.items() if at > since}
+        newer = [one for one in (*before.values(), *self.foreign.values()) if one.uid in later]
         self.stamp += 1
         self.seen, self.foreign, self.listed = {}, {}, True
-        for one in every:
-            self.take(one)
+        for one in (*(one for one in every if one.uid not in later), *newer):
+            self._keep(one)
+        self.news = {uid: at for uid, at in self.news.items() if uid in later}
         names = before.keys() | self.seen.keys()
         return {name for name in names if before.get(name) != self.seen.get(name)}
 

@@ -73,10 +73,14 @@ class KueueCore:
         if lease_id is not None:
             self._look_over({lease_id}, now)
 
-    def kueue_listed(self, every: Iterable[Seen], *, now: datetime) -> None:
-        """Take the list of all Workloads, and record what follows."""
+    def kueue_stamp(self) -> int:
+        """Stamp of the newest news, for a list that is about to be asked for."""
+        return book_of(self._desk).stamp
+
+    def kueue_listed(self, every: Iterable[Seen], since: int = 0, *, now: datetime) -> None:
+        """Take the list of all Workloads as of a stamp, and record what follows."""
         book = book_of(self._desk)
-        changed = book.take_all(every)
+        changed = book.take_all(every, since)
         self._works(WATCH, now)
         self._look_over(None, now)
         self._wake(changed)

@@ -118,12 +118,13 @@ class KueueWork:
         UnreachableError
             When the API does not answer; that is noted.
         """
+        since = await self._core.run(lambda governor, _now: governor.kueue_stamp())
         try:
             every = await self._workloads.all()
         except (UnreachableError, RefusedError) as error:
             await self._failed(WATCH, error)
             raise UnreachableError(str(error)) from error
-        await self._core.run(lambda governor, now: governor.kueue_listed(every, now=now))
+        await self._core.run(lambda governor, now: governor.kueue_listed(every, since, now=now))
 
     async def look_at_nodes(self) -> None:
         """Read what the machines of the cluster offer.
