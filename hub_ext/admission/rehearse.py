@@ -109,8 +109,9 @@ class _Rehearsal:
 
     def _vain(self, queue: str, line: Sequence[_Entry]) -> int:
         """Count the first entries of a line that find no quota; a whole line ends no hurry."""
-        for count, entry in enumerate(reversed(line)):
-            if id(entry[0]) in self._asked or self._fits_now(queue, entry[0]):
+        free = self._free_now(queue)
+        for count, (first, *_more) in enumerate(reversed(line)):
+            if free is None or first.units <= free or id(first) in self._asked:
                 return count
         return sys.maxsize
 
@@ -157,12 +158,19 @@ class _Rehearsal:
         return not known or demand.units <= available(quotas, queue)
 
     def _fits_now(self, queue: str, demand: Demand) -> bool:
-        """Ask the same of the pool as it is, which for a long queue stays as it is."""
+        free = self._free_now(queue)
+        return free is None or demand.units <= free
+
+    def _free_now(self, queue: str) -> int | None:
+        """Units that a queue finds in the pool as it is; None where quota is not asked.
+
+        For a long queue they stay as they are.
+        """
         if not self._enforced or queue not in self._seen.nodes:
-            return True
+            return None
         if queue not in self._free:
             self._free[queue] = available(self._seen, queue)
-        return demand.units <= self._free[queue]
+        return self._free[queue]
 
     def _left_by(self, kept: list[tuple[str, int]]) -> Quotas:
         quotas = self.view.quotas

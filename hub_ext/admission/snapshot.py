@@ -99,25 +99,27 @@ def _parts_of(leases: Iterable[OpenLease], pool: PoolName) -> _Parts:
     held, here, units = parts.held, parts.here, parts.units
     holding = HOLDING
     for one in leases:
-        state = one.state
+        # As attributes of a pydantic model its fields would take a third longer.
+        known = vars(one)
+        state = known["state"]
         if state in holding:
-            devices = one.devices
+            devices = known["devices"]
             held += devices
-            if one.alone is not None:
+            if known["alone"] is not None:
                 held += one.rest
                 parts.alone.append(one)
-            if one.pool != pool:
+            if known["pool"] != pool:
                 continue
             parts.holding.append(one)
-            here += one.takes if one.alone is not None else devices
-            owner = (one.team, one.project)
+            here += devices if known["alone"] is None else one.takes
+            owner = (known["team"], known["project"])
             taken = units.get(owner)
             if taken is None:
                 taken = units[owner] = [0, 0]
-            taken[0] += one.units
-            if one.standing is guaranteed:
-                taken[1] += one.units
-        elif state is queued and one.pool == pool:
+            taken[0] += known["units"]
+            if known["standing"] is guaranteed:
+                taken[1] += known["units"]
+        elif state is queued and known["pool"] == pool:
             parts.queued.append(one)
     return parts
 
