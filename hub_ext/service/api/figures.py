@@ -94,7 +94,7 @@ class QueueHandler(BaseHandler):
                     "tickets": tuple(
                         one.model_copy(update={"can_start": could.get(one.lease_id, ())})
                         for one in tickets
-                    )
+                    ),
                 }
             )
 

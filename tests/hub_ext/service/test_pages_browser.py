@@ -12,8 +12,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from hub_ext.lease import Cause
-from hub_ext.service import pages
 from hub_ext.policy.load import loads
+from hub_ext.service import pages
 from tests.hub_ext.service.api.people import introduce
 from tests.hub_ext.service.test_budget_pages import BUDGETS
 from tests.support.aside import aside
