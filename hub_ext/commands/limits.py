@@ -14,7 +14,7 @@ from ..ledger.beside import reading
 from ..policy.catalogue import Person
 from ..policy.load import loads
 from ..service.budgeting import Budgets
-from ..service.limits import sheet
+from ..service.limits import Money, sheet
 from ..service.moving import Moves
 from .columns import print_table
 from .onsite import add_state, onsite
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         policy = Moves().over(tx, loads(newest[1]).policy, now)
         budgets = Budgets().now(tx, policy, newest[0], now)
     person = Person(user=UserName(args.user), groups=groups)
-    found = sheet(policy, person, leases, budgets, generation=newest[0], now=now)
+    found = sheet(policy, person, leases, Money(budgets), generation=newest[0], now=now)
     _show(found, as_json=args.json)
     return 0
 

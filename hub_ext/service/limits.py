@@ -5,6 +5,7 @@ It reads and puts into words; what is held is read of open leases alone.
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from ..i18n import _
 from ..lease import Limit, LimitSheet, OpenLease, TeamName
@@ -19,12 +20,18 @@ from .budgetrecord import Reached
 from .limits_site import site_limits
 
 
+class Money(NamedTuple):
+    """What budgets stand at, and which of their steps were reached; None where nobody knows."""
+
+    budgets: Sequence[Budgeted] = ()
+    reached: Reached | None = None
+
+
 def sheet(
     policy: Policy,
     person: Person,
     leases: Sequence[OpenLease],
-    budgets: Sequence[Budgeted] = (),
-    reached: Reached | None = None,
+    money: Money,
     *,
     generation: int,
     now: datetime,
@@ -36,6 +43,7 @@ def sheet(
     policy
         The one in force, with the moves of today in it.
     """
+    budgets, reached = money
     teams = teams_of(policy, person)
     found = [
         *(one for team in teams for one in _of_team(policy, person, team, leases)),

@@ -79,8 +79,7 @@ class ShareCore:
                 policy,
                 person,
                 turn.tx.leases(),
-                turn.budgets(policy),
-                self._desk.reached,
+                limits.Money(turn.budgets(policy), self._desk.reached),
                 generation=self._desk.book.state.generation,
                 now=now,
             )
