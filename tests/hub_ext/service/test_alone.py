@@ -18,8 +18,9 @@ from hub_ext.service.access import Caller
 from hub_ext.service.restcharges import summed
 from hub_ext.service.sheets.rows import usage_lines
 from hub_ext.service.usage import Scope
-from tests.support.governing import START, Site, site_in
-from tests.support.ledger_places import ENGINES, Place
+from tests.support.governing import START, Site
+from tests.support.ledger_places import ENGINES
+from tests.support.true_site import true_site
 
 RULES = """\
 version: 1
@@ -63,12 +64,8 @@ HOUR = 3600
 
 @pytest.fixture(params=ENGINES)
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
-    server = request.getfixturevalue("postgres") if request.param == "postgres" else None
-    place = Place(tmp_path / "state", server)
-    with site_in(place.state, policy=RULES, ledger_url=place.url or "") as opened:
+    with true_site(request, tmp_path, RULES) as opened:
         yield opened
-    assert place.verify().difference == ""
-    place.drop()
 
 
 def alone(site: Site, user: str, profile: str, what: str, **how: object) -> Grant:

@@ -27,7 +27,8 @@ from hub_ext.service import renaming
 from hub_ext.service.access import Caller
 from hub_ext.service.cull import Culler
 from tests.support.governing import GROUPS, POLICY, START, Site, site_in
-from tests.support.ledger_places import ENGINES, Place
+from tests.support.ledger_places import ENGINES
+from tests.support.true_site import true_site
 
 RULES = POLICY.replace(
     "nodes: [{name: node-2, gpus: 3}]",
@@ -44,12 +45,8 @@ HOUR = 3600
 @pytest.fixture(params=ENGINES)
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     """A site whose pool `whole` may be reserved by leads; its ledger is true at the end."""
-    server = request.getfixturevalue("postgres") if request.param == "postgres" else None
-    place = Place(tmp_path / "state", server)
-    with site_in(place.state, policy=RULES, ledger_url=place.url or "") as opened:
+    with true_site(request, tmp_path, RULES) as opened:
         yield opened
-    assert place.verify().difference == ""
-    place.drop()
 
 
 def person(user: str) -> Caller:
