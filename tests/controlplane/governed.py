@@ -86,7 +86,8 @@ def governed_cluster(
     home = plane.namespace("hub")
     priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
     meta = {"name": "gpu-commons"}
-    plane.api.apply([{**priority, "metadata": meta, "value": 100, "preemptionPolicy": "Never"}])
+    # As it is rendered: neither can be changed while others share the cluster.
+    plane.api.apply([{**priority, "metadata": meta, "value": 0, "preemptionPolicy": "Never"}])
     (folder / "token").write_text(TOKEN)
     with Kubelet.running(plane) as node, FakeGovernor.running() as governor:
         config = CONFIG.format(

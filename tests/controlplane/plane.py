@@ -3,11 +3,13 @@
 Everything is new at each start, in a folder of its own, and ends with the tests.
 """
 
+import http.client
 import itertools
 import json
 import os
 import shutil
 import ssl
+import time
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -18,7 +20,7 @@ from urllib.error import URLError
 
 from tests.support.ports import free_port
 
-from .api import Api, Manifest
+from .api import LOOK_S, Api, ApiError, Manifest
 from .certs import Papers, make_papers
 from .processes import Processes
 from .programs import Shop
@@ -179,7 +181,28 @@ class ControlPlane:
             "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
         )
         self.service_account(name, "default")
+        self._wait_until_known(name)
         return name
+
+    def _wait_until_known(self, namespace: str) -> None:
+        """See that pods may be made in a new namespace: Kueue's webhook learns of it a bit later.
+
+        Any refusal but "not found" is an answer about the pod, and so of one who knows the place.
+        """
+        spec = {"containers": [{"name": "c", "image": "none"}]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "is-it-known"}, "spec": spec}
+        until = time.monotonic() + START_S
+        while True:
+            try:
+                self.api.create(f"/api/v1/namespaces/{namespace}/pods", pod, dryRun="All")
+            except ApiError as refusal:
+                if refusal.code != http.client.NOT_FOUND:
+                    return
+                if time.monotonic() > until:
+                    raise
+                time.sleep(LOOK_S)
+            else:
+                return
 
     def service_account(self, namespace: str, name: str) -> str:
         """Make a service account if there is none; return its name as a user."""
