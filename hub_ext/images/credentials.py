@@ -5,19 +5,21 @@ import binascii
 import json
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..errors import GpuCommonsError
 from ..i18n import _
 from ..lease import Value
 
 
-class _Entry(Value):
+class _Entry(BaseModel):
+    """One registry, as other programs write it too: what we do not use is passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
     auth: str | None = None
     username: str | None = None
     password: str | None = None
-    identitytoken: str | None = None
-    email: str | None = None
 
 
 class _File(Value):
@@ -57,7 +59,7 @@ def credentials_in(path: Path | None) -> Credentials:
         raise GpuCommonsError(
             _("{path} cannot be read: {why}").format(path=path, why=error.strerror)
         ) from error
-    except (ValueError, ValidationError, binascii.Error):
+    except (ValueError, ValidationError, binascii.Error, RecursionError):
         # From None: the fault's own words hold what stands in the file.
         raise GpuCommonsError(
             _(

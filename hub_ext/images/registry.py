@@ -137,7 +137,8 @@ class Registries:
                 and isinstance(digest, str)
                 and _DIGEST.fullmatch(digest)
             ):
-                there.setdefault(f"{platform.get('os')}/{platform.get('architecture')}", digest)
+                name = f"{platform.get('os')}/{platform.get('architecture')}"
+                there.setdefault("".join(c for c in name[:60] if c.isprintable()), digest)
         if self._platform not in there:
             raise GpuCommonsError(
                 _("{image}:{tag} has no image for {platform}; it has {there}").format(
@@ -163,13 +164,10 @@ class Registries:
         for _hop in range(_MOST_HOPS):
             if answer.code not in _REDIRECTS:
                 break
-            onward = urljoin(url, answer.headers.get("Location", ""))
-            # Blobs lie elsewhere, where the registry's token is nobody's business.
-            same = urlsplit(onward)[:2] == urlsplit(url)[:2]
-            if not same and urlsplit(onward).scheme != "https" and not _loopback(onward):
-                raise _nonsense(wanted)
-            own = self._authorization(key) if same else {}
-            url, answer = onward, await self._fetch(wanted, onward, {**headers, **own})
+            url = _onward(wanted, url, answer.headers.get("Location", ""))
+            # Blobs lie elsewhere, and what lies there is never shown our token, however it came.
+            own = self._authorization(key) if _at(url, wanted.registry) else {}
+            answer = await self._fetch(wanted, url, {**headers, **own})
         if answer.code == HTTPStatus.OK:
             return answer
         raise _refused(wanted, answer.code)
@@ -189,9 +187,9 @@ class Registries:
                 raise _refused(wanted, HTTPStatus.UNAUTHORIZED)
             self._tokens[key] = basic
             return
-        told = parse_keqv_list(parse_http_list(rest)) if kind.lower() == "bearer" else {}
+        told = _challenge(wanted, rest) if kind.lower() == "bearer" else {}
         realm = told.get("realm", "")
-        if urlsplit(realm).scheme != "https" and not _loopback(realm):
+        if not _may_be_asked(wanted, realm):
             raise _nonsense(wanted)
         asked = {
             "service": told.get("service", ""),
@@ -237,6 +235,7 @@ def base_url(registry: str) -> str:
 
 
 def _loopback(url: str) -> bool:
+    """Whether an address is of this machine; ValueError where it is none."""
     host = urlsplit(url).hostname or ""
     if host == "localhost":
         return True
@@ -246,6 +245,40 @@ def _loopback(url: str) -> bool:
         return False
 
 
+def _onward(wanted: Reference, url: str, location: str) -> str:
+    """Follow a redirect: over TLS, or on this machine where the registry itself is."""
+    try:
+        onward = urljoin(url, location)
+    except ValueError:
+        raise _nonsense(wanted) from None
+    if not _at(onward, wanted.registry) and not _may_be_asked(wanted, onward):
+        raise _nonsense(wanted)
+    return onward
+
+
+def _at(url: str, registry: str) -> bool:
+    """Whether an address is the registry's own."""
+    return urlsplit(url)[:2] == urlsplit(base_url(registry))[:2]
+
+
+def _may_be_asked(wanted: Reference, url: str) -> bool:
+    """Whether a registry may send us there; one far away never to services of this machine."""
+    try:
+        near, scheme = _loopback(url), urlsplit(url).scheme
+    except ValueError:
+        return False
+    if near:
+        return _loopback(base_url(wanted.registry)) and scheme in {"http", "https"}
+    return scheme == "https"
+
+
+def _challenge(wanted: Reference, text: str) -> Mapping[str, str]:
+    try:
+        return parse_keqv_list(parse_http_list(text))
+    except (ValueError, IndexError):
+        raise _nonsense(wanted) from None
+
+
 def _basic(name: str, password: str) -> str:
     return "Basic " + b64encode(f"{name}:{password}".encode()).decode()
 
@@ -253,7 +286,7 @@ def _basic(name: str, password: str) -> str:
 def _object(wanted: Reference, body: bytes) -> Mapping[str, Any]:
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _nonsense(wanted) from None
     if not isinstance(found, Mapping):
         raise _nonsense(wanted)

@@ -86,7 +86,9 @@ def _replaced(text: str, node: Node, value: Value) -> list[_Cut]:
     if isinstance(node, ScalarNode) and node.value == value:
         return []
     if not isinstance(node, MappingNode) or node.flow_style or isinstance(value, str):
-        return [_Cut(node.start_mark.index, _content_end(node), _written(value))]
+        start, end = node.start_mark.index, _content_end(node)
+        _spare_comments(text[start:end])
+        return [_Cut(start, end, _written(value))]
     cuts, there = [], set()
     for key, inner in node.value:
         there.add(key.value)
@@ -94,6 +96,7 @@ def _replaced(text: str, node: Node, value: Value) -> list[_Cut]:
             cuts += _replaced(text, inner, value[key.value])
         else:
             start = text.rfind("\n", 0, key.start_mark.index) + 1
+            _spare_comments(text[start : _content_end(inner)])
             cuts.append(_Cut(start, _line_end(text, _content_end(inner)) + 1, ""))
     fresh = {name: inner for name, inner in value.items() if name not in there}
     cuts += [_added(text, node, name, inner) for name, inner in fresh.items()]
@@ -112,6 +115,14 @@ def _added(text: str, node: MappingNode, name: str, value: Value) -> _Cut:
     indent = " " * node.value[0][0].start_mark.column
     place = _line_end(text, _content_end(node))
     return _Cut(place, place, f"\n{indent}{entry}")
+
+
+def _spare_comments(going: str) -> None:
+    """Leave to a person what would take a comment along; `#` in a quoted text counts as one."""
+    if any("#" in line for line in going.split("\n")[:-1]):
+        raise GpuCommonsError(
+            _("a comment stands in what would be written anew; edit this place by hand")
+        )
 
 
 def _content_end(node: Node) -> int:

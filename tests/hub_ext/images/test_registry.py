@@ -15,7 +15,7 @@ from tornado.web import Application, RequestHandler
 from hub_ext.errors import GpuCommonsError, UnreachableError
 from hub_ext.images.credentials import Credentials, credentials_in
 from hub_ext.images.references import reference
-from hub_ext.images.registry import Inspected, Registries, base_url
+from hub_ext.images.registry import Inspected, Registries, _may_be_asked, base_url
 from tests.support.registry import MANIFEST, NAME, PASSWORD, RealRegistry
 
 ENV = ["PATH=/usr/bin", "PYTHON_VERSION=3.12.4", "CUDA_VERSION=12.4.1", "PYTORCH_VERSION=2.9.1"]
@@ -185,12 +185,64 @@ def test_a_realm_or_a_blob_over_plain_http_elsewhere_gets_nothing() -> None:
     tell(story)
 
 
+def test_no_hop_behind_another_host_is_shown_the_password() -> None:
+    async def story(port: int, told: dict[str, Any], seen: list[tuple[str, str]]) -> None:
+        host, elsewhere = f"127.0.0.1:{port}", f"http://localhost:{port}"
+        asks = {"WWW-Authenticate": 'Basic realm="x"'}
+
+        def guarded(request: Any) -> Any:
+            if "Authorization" not in request.headers:
+                return 401, asks, b"{}"
+            return 307, {"Location": f"{elsewhere}/first"}, b""
+
+        told["v2/team/torch/manifests/1"] = guarded
+        told["first"] = always(307, b"", Location=f"{elsewhere}/second")
+        told["second"] = always(200, IMAGE)
+        async with Registries(Credentials({host: ("ann", "secret")})) as registries:
+            assert await registries.digest(reference(f"{host}/team/torch:1")) == sum_of(IMAGE)
+        assert dict(seen)["first"] == ""
+        assert dict(seen)["second"] == "", "it went behind the first hop"
+
+    tell(story)
+
+
+@pytest.mark.parametrize(
+    "challenge",
+    [
+        "Bearer realm=",
+        "Bearer realm",
+        'Bearer realm="http://["',
+        'Bearer realm="https://x", y',
+        "?",
+    ],
+)
+def test_a_challenge_that_is_none_is_no_registrys(challenge: str) -> None:
+    async def story(port: int, told: dict[str, Any], _seen: list[tuple[str, str]]) -> None:
+        told["v2/team/torch/manifests/1"] = always(401, b"{}", WWW_Authenticate=challenge)
+        async with Registries(NOBODY) as registries:
+            with pytest.raises(UnreachableError, match="does not answer as a registry does"):
+                await registries.digest(reference(f"127.0.0.1:{port}/team/torch:1"))
+
+    tell(story)
+
+
+def test_a_registry_far_away_may_not_send_us_to_services_of_this_machine() -> None:
+    far, near = reference("registry.example/a:1"), reference("localhost:5000/a:1")
+    for url in ("http://127.0.0.1:8001/", "https://localhost/", "http://[::1]/"):
+        assert not _may_be_asked(far, url)
+        assert _may_be_asked(near, url)
+    assert _may_be_asked(far, "https://blobs.example/x")
+    assert not _may_be_asked(far, "http://blobs.example/x")
+    assert not _may_be_asked(near, "file://localhost/etc/passwd")
+
+
 @pytest.mark.parametrize(
     ("manifest", "headers", "words"),
     [
         (IMAGE, {"Docker_Content_Digest": f"sha256:{'0' * 64}"}, "not what its digest says"),
         (b"<html>", {}, "does not answer as a registry does"),
         (b"[]", {}, "does not answer as a registry does"),
+        (b"[" * 200_000, {}, "does not answer as a registry does"),
         (body_of({"config": {"digest": "sha256:1"}}), {}, "does not answer as a registry does"),
         (body_of({"manifests": [{"platform": "linux"}, 7]}), {}, "no image for linux/amd64"),
     ],
@@ -250,4 +302,6 @@ def test_a_credentials_file_that_is_none_is_not_repeated(tmp_path: Path) -> None
         assert refused.value.__cause__ is None
     with pytest.raises(GpuCommonsError, match="cannot be read"):
         credentials_in(tmp_path / "none.json")
+    file.write_text('{"auths": {"a.example": {"auth": "YW5uOnB3", "registrytoken": "t"}}}')
+    assert credentials_in(file).of("a.example") == ("ann", "pw"), "what others write is passed over"
     assert "secret" not in repr(Credentials({"a.example": ("ann", "secret")}))

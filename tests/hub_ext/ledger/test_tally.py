@@ -117,8 +117,11 @@ def test_only_so_many_stretches_are_kept() -> None:
     tally, reads = Tally(), list[int]()
 
     def read(number: int) -> None:
-        stretch = HOUR._replace(start=NOON - number * SECOND)
-        tally.of(stretch, lambda: reads.append(number) or ())  # type: ignore[func-returns-value]
+        def load() -> tuple[()]:
+            reads.append(number)
+            return ()
+
+        tally.of(HOUR._replace(start=NOON - number * SECOND), load)
 
     for number in range(MOST_KEPT + 1):
         read(number)

@@ -70,6 +70,18 @@ def test_what_would_touch_the_rest_is_left_to_a_person() -> None:
             put(text, path, {"image": "r.example/c"})
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a:\n  b: {image: r.example/a,  # ours, ask Ann\n      digest: x}\n",
+        "a:\n  b:\n    image: r.example/a\n    contents:\n      # as found\n      cuda: x\n",
+    ],
+)
+def test_what_would_take_a_comment_along_is_left_to_a_person(text: str) -> None:
+    with pytest.raises(GpuCommonsError, match="a comment stands in what would be written anew"):
+        put(text, ("a", "b"), {"image": "r.example/c"})
+
+
 @given(
     name=st.sampled_from(["dev", "train", "prod", "on", "1"]),
     value=st.dictionaries(
