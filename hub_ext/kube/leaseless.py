@@ -1,7 +1,7 @@
 """Pods of the hub's servers that hold a GPU though no lease says so: found, and asked to end.
 
-Only pods with the hub's own label for servers are looked at, and only in namespaces of projects and
-teams. Batch jobs carry another label, so they are never touched.
+Only pods with the label of a hub's servers are looked at, in the namespaces that are rendered, and
+none that another hub was granted. Batch jobs carry no such label, so they are never touched.
 """
 
 from collections.abc import Iterable
@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import RefusedError
+from ..lease import OpenLease
 from .answers import MissingError
 from .api import Api
-from .names import LABEL_LEASE, label_value
+from .names import LABEL_HUB, LABEL_LEASE, label_value
 
 _SERVERS = "component=singleuser-server"
 """Label that KubeSpawner gives every server's pod."""
@@ -31,6 +32,8 @@ class Holder:
     uid: str
     user: str
     server: str
+    hub: str
+    """Label of the hub that it was granted by; empty where no lease was ever granted for it."""
     lease: str
     """Label of the lease; empty where it has none."""
     resources: tuple[str, ...]
@@ -56,26 +59,32 @@ def holder_of(pod: dict[str, Any]) -> Holder | None:
         uid=str(about.get("uid", "")),
         user=str(notes.get(_USER, "")),
         server=str(notes.get(_SERVER, "")),
+        hub=str(labels.get(LABEL_HUB, "")),
         lease=str(labels.get(LABEL_LEASE, "")),
         resources=tuple(sorted(resources)),
     )
 
 
 def leaseless(
-    holders: Iterable[Holder], leases: Iterable[str], keys: Iterable[tuple[str, str]]
+    holders: Iterable[Holder], hub: str, leases: Iterable[OpenLease]
 ) -> tuple[Holder, ...]:
-    """Choose those of which neither the lease is open nor the server has another open one.
+    """Choose those of which neither the lease is open nor the server has another one with a GPU.
 
     Parameters
     ----------
+    hub
+        Ours: what another hub's governor granted is none of our business.
     leases
-        Ids of the open leases.
-    keys
-        User and server name of each open lease: one that was adopted has a pod without its label.
+        The open leases. One that was made by hand has a pod without its label.
     """
-    known, servers = {label_value(one) for one in leases}, set(keys)
+    there = tuple(leases)
+    known = {label_value(one.id) for one in there}
+    servers = {(str(one.key.user), str(one.key.server)) for one in there if one.pool is not None}
+    ours = {"", label_value(hub)}
     return tuple(
-        one for one in holders if one.lease not in known and (one.user, one.server) not in servers
+        one
+        for one in holders
+        if one.hub in ours and one.lease not in known and (one.user, one.server) not in servers
     )
 
 

@@ -13,6 +13,7 @@ from ..admission.tree import UNIT
 __all__ = [
     "FIELD_MANAGER",
     "FLAVOR_LABEL",
+    "LABEL_HUB",
     "LABEL_LEASE",
     "LABEL_MANAGED_BY",
     "LABEL_POOL",
@@ -40,6 +41,7 @@ __all__ = [
 PREFIX = "gpu-commons.dev"
 """Domain of our labels, annotations and resource."""
 
+LABEL_HUB = f"{PREFIX}/hub"
 LABEL_LEASE = f"{PREFIX}/lease"
 LABEL_TEAM = f"{PREFIX}/team"
 LABEL_PROJECT = f"{PREFIX}/project"

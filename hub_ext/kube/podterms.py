@@ -14,6 +14,7 @@ from ..policy.model_kube import Taint
 from ..policy.model_pools import Pool
 from .names import (
     FLAVOR_LABEL,
+    LABEL_HUB,
     LABEL_SERVER,
     LABEL_TASK_TYPE,
     LABEL_USER,
@@ -159,6 +160,7 @@ def _labels(lease: OpenLease, resolved: Resolved) -> dict[str, str]:
         LABEL_TASK_TYPE: resolved.task_type,
         LABEL_USER: lease.key.user,
         LABEL_SERVER: lease.key.server,
+        LABEL_HUB: lease.key.hub,
     }
     named = lease_labels(lease.id, resolved.team, resolved.project, resolved.pool)
     return {**named, **{key: label_value(value) for key, value in told.items() if value}}

@@ -83,6 +83,8 @@ class Desk:
     verdicts: dict[LeaseId, Verdict] = field(default_factory=dict)
     changed: set[ServerKey] = field(default_factory=set)
     strangers: set[ServerKey] = field(default_factory=set)
+    gpu_servers: frozenset[tuple[str, str]] | None = None
+    """User and name of the servers that hold GPUs on Kubernetes; None before the first look."""
     queue_seen: tuple[tuple[int, int, int], tuple[Waiting, ...]] | None = None
     """The queue's newest answers, with what they were read at."""
     unassigned: dict[ServerKey, str] = field(default_factory=dict)

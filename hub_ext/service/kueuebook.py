@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 
 from ..i18n import _
 from ..kube.engine import Gone, Phase, Seen
-from ..kube.names import PREFIX, label_value
+from ..kube.names import LABEL_HUB, label_value
 from ..lease import LeaseId, LeaseState, OpenLease, Reason
 from .config import Settings
 
-HUB_LABEL = f"{PREFIX}/hub"
+HUB_LABEL = LABEL_HUB
 """Label of a Workload that says which hub's governor made it: it leaves those of others alone."""
 
 PAUSE = timedelta(seconds=10)

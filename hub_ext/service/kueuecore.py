@@ -4,14 +4,13 @@ Like the rest of the core: synchronous, in one thread, `now` with each call.
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from datetime import datetime
 
 from ..kube.engine import Gone, Seen
-from ..kube.leaseless import Holder, leaseless
+from ..kube.leaseless import Holder
 from ..kube.nodes import NodeOffer
 from ..lease import Ask, Event, Grant, LeaseId
-from . import attempts
+from . import attempts, gpuholders
 from .desk import Desk
 from .kueueacts import Act, Do, acts
 from .kueuebook import WATCH, WRITE
@@ -24,9 +23,6 @@ LOOK_AGAIN_S = 5
 
 AWAY, BACK = "kueue.away", "kueue.back"
 """Events: Kueue or the API does not answer, and does again."""
-
-LEASELESS = "server.leaseless"
-"""Event: a server held a GPU on Kubernetes without a lease, at two looks, and is ended."""
 
 
 class KueueCore:
@@ -57,15 +53,14 @@ class KueueCore:
             self._desk.floor.take_offers(offers)
 
     def note_leaseless(self, one: Holder, *, now: datetime) -> bool:
-        """Record that a server without a lease is ended; False where it has one by now."""
-        with self._desk.turn(now) as turn:
-            leases = turn.tx.leases()
-            keys = [(str(lease.key.user), str(lease.key.server)) for lease in leases]
-            if not leaseless((one,), [str(lease.id) for lease in leases], keys):
-                return False
-            body: dict[str, object] = {"v": 1, **asdict(one), "resources": list(one.resources)}
-            turn.tx.append(Event(kind=LEASELESS, at=now, actor=turn.actor, body=body))
-            return True
+        """Record that a server without a lease is ended; see `gpuholders.note`."""
+        return gpuholders.note(self._desk, one, now=now)
+
+    def look_at_holders(
+        self, holders: Iterable[Holder], *, whole: bool, now: datetime
+    ) -> tuple[Holder, ...]:
+        """Choose the servers to be ended of those that hold GPUs; see `gpuholders.look`."""
+        return gpuholders.look(self._desk, tuple(holders), whole=whole, now=now)
 
     def kueue_saw(self, news: Seen | Gone, *, now: datetime) -> None:
         """Take one piece of news, and record what follows."""

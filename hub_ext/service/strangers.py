@@ -76,6 +76,9 @@ def note(
             last = turn.tx.last_ended(key)
             if last is not None and last.state_since >= since:
                 continue
+            if not _may_be_adopted(desk, key):
+                why[key] = _("it may hold a GPU for which no lease is known")
+                continue
             try:
                 _adopt(turn, found[key], last)
             except _UnassignedError as error:
@@ -91,6 +94,13 @@ def note(
             turn.tx.append(Event(kind=UNKNOWN, at=now, actor=turn.actor, body=body))
     desk.strangers, desk.unassigned, desk.occupied = set(why), why, frozenset(occupied)
     return tuple(sorted(why, key=str))
+
+
+def _may_be_adopted(desk: Desk, key: ServerKey) -> bool:
+    """Whether a server holds no GPU, where that is not seen on this machine: a free one is none."""
+    if not desk.settings.on_kubernetes:
+        return True
+    return desk.gpu_servers is not None and (key.user, key.server) not in desk.gpu_servers
 
 
 def unleased_in(turn: Turn, keys: Iterable[ServerKey]) -> tuple[ServerKey, ...]:

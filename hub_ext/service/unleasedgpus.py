@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from ..errors import RefusedError, UnreachableError
-from ..kube.leaseless import Holder, leaseless
-from ..kube.podterms import place_of
+from ..kube.leaseless import Holder
+from ..kube.render.homes import homes
+from ..kube.render.site import Site
 from ..policy.model import Policy
-from .governor import Governor
 from .runner import CoreRunner
 
 _LOG = logging.getLogger(__name__)
@@ -49,20 +49,33 @@ class Leaseless:
         Raises
         ------
         UnreachableError, RefusedError
-            When pods cannot be seen; then nothing is ended, and what was seen before stands.
+            When servers of a namespace cannot be seen; the others were looked at.
         """
         policy = await self._core.run(lambda governor, _now: governor.known_policy)
         if policy is None:
             return
-        found = await asyncio.gather(
-            *(self._servers.holders(one) for one in namespaces(policy, self._single))
+        holders: list[Holder] = []
+        failed: list[BaseException] = []
+        places = namespaces(policy, self._single)
+        looks = (self._servers.holders(one) for one in places)
+        for answer in await asyncio.gather(*looks, return_exceptions=True):
+            if isinstance(answer, BaseException):
+                failed.append(answer)
+            else:
+                holders += answer
+        lost, now = await self._core.run(
+            lambda governor, now: (
+                governor.look_at_holders(holders, whole=not failed, now=now),
+                now,
+            )
         )
-        holders = [one for group in found for one in group]
-        lost, now = await self._core.run(lambda governor, now: (_without(governor, holders), now))
         self._since = {one.uid: self._since.get(one.uid, now) for one in lost}
         for one in lost:
             if now - self._since[one.uid] >= APART:
                 await self._end(one)
+        if failed:
+            # One namespace that cannot be seen hides no other; but it is told.
+            raise failed[0]
 
     async def _end(self, one: Holder) -> None:
         noted = await self._core.run(lambda governor, now: governor.note_leaseless(one, now=now))
@@ -83,15 +96,6 @@ class Leaseless:
 
 
 def namespaces(policy: Policy, single: str | None) -> tuple[str, ...]:
-    """Name every namespace that servers of the policy's teams and projects are in, once."""
-    places = [
-        *(place_of(policy, rules.team, name, single) for name, rules in policy.projects.items()),
-        *(place_of(policy, team, None, single) for team in policy.teams),
-    ]
-    return tuple(dict.fromkeys(place.namespace for place in places))
-
-
-def _without(governor: Governor, holders: list[Holder]) -> tuple[Holder, ...]:
-    leases = governor.leases()
-    keys = [(str(lease.key.user), str(lease.key.server)) for lease in leases]
-    return leaseless(holders, [str(lease.id) for lease in leases], keys)
+    """Name every namespace that is rendered for servers, once; elsewhere we may look at nothing."""
+    found = homes(policy, Site(namespace=single))
+    return tuple(dict.fromkeys(home.namespace for home in found))

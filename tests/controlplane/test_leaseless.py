@@ -9,7 +9,7 @@ import pytest
 from hub_ext.kube.api import Api
 from hub_ext.kube.leaseless import Servers
 from hub_ext.policy.load import loads
-from hub_ext.service.kueuecore import LEASELESS
+from hub_ext.service.gpuholders import LEASELESS
 from hub_ext.service.runner import CoreRunner
 from hub_ext.service.stream import Stream
 from hub_ext.service.unleasedgpus import Leaseless

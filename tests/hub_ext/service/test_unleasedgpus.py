@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from hub_ext.errors import UnreachableError
-from hub_ext.kube.leaseless import Holder, holder_of, leaseless
-from hub_ext.service.kueuecore import LEASELESS
+from hub_ext.kube.leaseless import Holder, holder_of
+from hub_ext.lease import ServerKey, UserName
+from hub_ext.policy.load import loads
+from hub_ext.service.gpuholders import LEASELESS
 from hub_ext.service.runner import CoreRunner
+from hub_ext.service.strangers import Stranger
 from hub_ext.service.stream import Stream
 from hub_ext.service.unleasedgpus import Leaseless, namespaces
-from tests.support.governing import Site, site_in
+from tests.support.governing import POLICY, Site, site_in
 
 
 def server(name: str, lease: str = "", user: str = "eve", **changes: Any) -> Holder:
@@ -24,6 +27,7 @@ def server(name: str, lease: str = "", user: str = "eve", **changes: Any) -> Hol
         "uid": f"uid-{name}",
         "user": user,
         "server": "",
+        "hub": "hub" if lease else "",
         "lease": lease,
         "resources": ("nvidia.com/gpu",),
     }
@@ -37,9 +41,10 @@ class Cluster:
     there: list[Holder] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     away: bool = False
+    blind: str = ""
 
     async def holders(self, namespace: str) -> tuple[Holder, ...]:
-        if self.away:
+        if self.away or namespace == self.blind:
             raise UnreachableError("the API server does not answer")
         return tuple(one for one in self.there if one.namespace == namespace)
 
@@ -98,12 +103,57 @@ def test_a_server_with_an_open_lease_goes_on(story: Story) -> None:
     assert story.cluster.ended == []
 
 
-def test_a_lease_that_was_adopted_has_a_server_without_its_label(story: Story) -> None:
+def test_a_lease_made_by_hand_has_a_server_without_its_label(story: Story) -> None:
     story.site.run("vera")
     story.cluster.there = [server("jupyter-vera", user="vera")]
     story.look()
     story.look(120)
     assert story.cluster.ended == []
+
+
+def test_a_server_whose_lease_is_closed_is_ended(story: Story) -> None:
+    grant = story.site.run("vera")
+    story.cluster.there = [server("jupyter-vera", lease=grant.lease_id, user="vera")]
+    story.site.stop(grant)
+    story.look()
+    story.look(60)
+    assert story.cluster.ended == ["jupyter-vera"]
+
+
+def test_what_this_ledger_never_granted_is_left_alone(story: Story) -> None:
+    """A ledger that was lost or restored from long ago must not end what runs."""
+    story.cluster.there = [server("jupyter-eve", lease="l-unknown")]
+    story.look()
+    story.look(120)
+    assert story.cluster.ended == []
+    assert story.events() == []
+
+
+def test_what_another_hub_was_granted_is_none_of_ours(story: Story) -> None:
+    grant = story.site.run("vera")
+    story.site.stop(grant)
+    story.cluster.there = [server("jupyter-vera", lease=grant.lease_id, hub="east")]
+    story.look()
+    story.look(120)
+    assert story.cluster.ended == []
+
+
+def test_while_quota_is_observed_nothing_is_ended(story: Story) -> None:
+    loaded = loads(POLICY.replace("quota: enforce", "quota: observe"))
+    story.site.governor.set_policy(loaded, now=story.site.now)
+    story.cluster.there = [server("jupyter-eve")]
+    story.look()
+    story.look(120)
+    assert story.cluster.ended == []
+
+
+def test_a_namespace_that_cannot_be_seen_hides_no_other_and_is_told(story: Story) -> None:
+    story.cluster.there = [server("jupyter-eve")]
+    story.cluster.blind = "gpu-team-speech"
+    for later_s in (0, 60):
+        with pytest.raises(UnreachableError):
+            story.look(later_s)
+    assert story.cluster.ended == ["jupyter-eve"]
 
 
 def test_a_lease_that_comes_between_two_looks_saves_it(story: Story) -> None:
@@ -124,7 +174,7 @@ def test_a_new_one_of_the_same_name_begins_anew(story: Story) -> None:
     assert story.cluster.ended == ["jupyter-eve"]
 
 
-def test_while_the_api_is_away_nothing_is_ended_and_nothing_forgotten(story: Story) -> None:
+def test_while_the_api_is_away_nothing_is_ended_and_the_minute_begins_anew(story: Story) -> None:
     story.cluster.there = [server("jupyter-eve")]
     story.look()
     story.cluster.away = True
@@ -132,12 +182,14 @@ def test_while_the_api_is_away_nothing_is_ended_and_nothing_forgotten(story: Sto
         story.look(120)
     story.cluster.away = False
     story.look()
+    assert story.cluster.ended == []
+    story.look(60)
     assert story.cluster.ended == ["jupyter-eve"]
 
 
 def test_every_namespace_of_the_policy_is_looked_at_once(story: Story) -> None:
     policy = story.site.governor.policy
-    assert namespaces(policy, None) == ("gpu-maps", "gpu-team-vision", "gpu-team-speech")
+    assert namespaces(policy, None) == ("gpu-maps", "gpu-team-speech")
     assert namespaces(policy, "hub") == ("hub",)
 
 
@@ -179,8 +231,24 @@ def test_what_holds_no_gpu_or_ends_already_is_no_concern(
     assert holder_of(pod(change)) is None
 
 
-def test_neither_lease_nor_server_known_is_what_makes_it_leaseless() -> None:
-    one = server("a", lease="l-1", user="ann")
-    assert leaseless((one,), ["l-2"], [("bea", "")]) == (one,)
-    assert leaseless((one,), ["l-1"], []) == ()
-    assert leaseless((one,), [], [("ann", "")]) == ()
+def test_a_server_on_kubernetes_that_holds_a_gpu_is_never_adopted_for_nothing(
+    tmp_path: Path,
+) -> None:
+    key = ServerKey(user=UserName("eve"))
+    stranger = Stranger(key, groups=("vision",))
+    with site_in(tmp_path, servers="pods") as site:
+        governor = site.governor
+
+        def strangers() -> tuple[ServerKey, ...]:
+            return governor.strangers((stranger,), since=site.now, now=site.now)
+
+        assert strangers() == (key,), "nobody has looked yet"
+        governor.look_at_holders((server("a"),), whole=True, now=site.now)
+        assert strangers() == (key,)
+        assert governor.leases() == ()
+        governor.look_at_holders((), whole=False, now=site.now)
+        assert strangers() == (key,), "a part was not seen"
+        governor.look_at_holders((), whole=True, now=site.now)
+        assert strangers() == ()
+        (lease,) = governor.leases()
+        assert lease.pool is None
