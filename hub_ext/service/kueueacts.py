@@ -12,6 +12,7 @@ from enum import StrEnum
 from ..admission.priority import BAND, RUNNING
 from ..kube.engine import DEACTIVATED, Phase, Seen, Wanted
 from ..kube.names import label_value
+from ..kube.podterms import place_of
 from ..lease import Event, LeaseId, LeaseState, OpenLease
 from ..ledger.duties import Intent
 from .desk import Turn
@@ -153,10 +154,7 @@ def _of_waiting(turn: Turn, lease: OpenLease, wish: Wish, seen: Seen) -> Act | N
     lost = seen.phase in {Phase.evicted, Phase.finished} or (
         seen.phase is Phase.deactivated and not _parked(book, lease, seen)
     )
-    other = seen.units not in {0, lease.units} or seen.pool not in {
-        None,
-        label_value(lease.pool or ""),
-    }
+    other = _asks_for_other(turn, lease, seen)
     # One that has quota and may not start, for a cap or for want of room, gives it back.
     in_vain = seen.phase is Phase.admitted and not wish.active
     if lost or other or in_vain or book.leaving.get(lease.id) == seen.uid:
@@ -164,6 +162,10 @@ def _of_waiting(turn: Turn, lease: OpenLease, wish: Wish, seen: Seen) -> Act | N
         book.leaving[lease.id] = seen.uid
         return Act(Do.renew, lease.id, marks=(seen.uid,))
     if seen.phase is Phase.admitted:
+        if lease.id in book.parked:
+            # Kueue was first, and who is admitted is never taken out: its quota counts again.
+            book.parked.discard(lease.id)
+            turn.desk.changed.add(lease.key)
         return None if seen.pods_ready else Act(Do.ready, lease.id)
     if seen.phase is Phase.deactivated or (wish.active and lease.id in book.parked):
         return Act(Do.wake, lease.id) if wish.active else None
@@ -171,6 +173,20 @@ def _of_waiting(turn: Turn, lease: OpenLease, wish: Wish, seen: Seen) -> Act | N
         book.parked.add(lease.id)
         return Act(Do.park, lease.id)
     return _numbered(book, lease, wish, seen)
+
+
+def _asks_for_other(turn: Turn, lease: OpenLease, seen: Seen) -> bool:
+    """Whether a Workload asks for other units, or at another place, than its request wants now."""
+    if seen.units not in {0, lease.units}:
+        return True
+    if seen.pool not in {None, label_value(lease.pool or "")}:
+        return True
+    policy, project = turn.policy, lease.project
+    if project is not None and project not in policy.projects:
+        # It is closed, or goes on as it is: it has no other place.
+        return False
+    place = place_of(policy, lease.team, project, turn.desk.settings.kube_namespace or None)
+    return (seen.namespace, seen.queue) != (place.namespace, place.local_queue)
 
 
 def _numbered(book: KueueBook, lease: OpenLease, wish: Wish, seen: Seen) -> Act | None:

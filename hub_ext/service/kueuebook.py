@@ -66,6 +66,8 @@ class KueueBook:
     """Grows with each piece of news, so that what was worked out is known to hold still."""
     news: dict[str, int] = field(default_factory=dict)
     """By uid the stamp of the newest news since the last list: a list may be older than that."""
+    list_stamp: int = 0
+    """When the newest list that was taken had been asked for."""
     idle_at: tuple[int, ...] | None = None
     """What nothing was to be done at: the ledger's newest record, the stamp, the time."""
     orphans: dict[LeaseId, datetime] = field(default_factory=dict)
@@ -92,14 +94,23 @@ class KueueBook:
         self.seen[lease_id] = news
         return lease_id
 
+    def begin_list(self) -> int:
+        """Give a list that is about to be asked for its stamp; no two have the same."""
+        self.stamp += 1
+        return self.stamp
+
     def take_all(self, every: Iterable[Seen], since: int) -> set[LeaseId]:
         """Take a whole list; return the leases whose Workload is another than before, or gone.
 
         Parameters
         ----------
         since
-            The stamp when it was asked for: what has come after that is newer, and stays.
+            Its stamp of `begin_list`: what has come after that is newer, and stays. A list that
+            was asked for before the last one taken tells nothing new, and is left.
         """
+        if since < self.list_stamp:
+            return set()
+        self.list_stamp = since
         before, later = self.seen, {uid for uid, at in self.news.items() if at > since}
         newer = [one for one in (*before.values(), *self.foreign.values()) if one.uid in later]
         self.stamp += 1

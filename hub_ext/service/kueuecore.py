@@ -69,10 +69,10 @@ class KueueCore:
             self._look_over({lease_id}, now)
 
     def kueue_stamp(self) -> int:
-        """Stamp of the newest news, for a list that is about to be asked for."""
-        return book_of(self._desk).stamp
+        """Stamp a list that is about to be asked for."""
+        return book_of(self._desk).begin_list()
 
-    def kueue_listed(self, every: Iterable[Seen], since: int = 0, *, now: datetime) -> None:
+    def kueue_listed(self, every: Iterable[Seen], since: int, *, now: datetime) -> None:
         """Take the list of all Workloads as of a stamp, and record what follows."""
         book = book_of(self._desk)
         changed = book.take_all(every, since)

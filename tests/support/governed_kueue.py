@@ -272,6 +272,10 @@ class Cluster:
         """Priority number of a Workload; -1 where there is none."""
         return next((int(one["spec"]["priority"]) for one in self.named(name)), -1)
 
+    def namespaces(self, name: str) -> list[str]:
+        """Namespaces in which there is a Workload of a name."""
+        return [str(one["metadata"]["namespace"]) for one in self.named(name)]
+
     def units(self, name: str) -> int:
         """Units that a Workload asks for; -1 where there is none."""
         parts = [one["spec"]["podSets"][0]["template"]["spec"] for one in self.named(name)]

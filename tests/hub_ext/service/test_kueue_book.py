@@ -31,3 +31,21 @@ def test_a_list_tells_what_no_news_has_told() -> None:
     assert book.take_all((seen(TWO, "b"),), book.stamp) == {ONE, TWO}
     assert set(book.seen) == {TWO}
     assert book.listed
+
+
+def test_of_two_lists_under_way_the_one_asked_for_first_undoes_nothing() -> None:
+    book = KueueBook("hub")
+    first, second = book.begin_list(), book.begin_list()
+    assert book.take_all((seen(ONE, "a", Phase.admitted),), second) == {ONE}
+    assert book.take_all((seen(ONE, "a"),), first) == set()
+    assert book.seen[ONE].phase is Phase.admitted
+
+
+def test_news_between_two_lists_outlives_the_older_one() -> None:
+    book = KueueBook("hub")
+    first = book.begin_list()
+    book.take(seen(ONE, "a", Phase.admitted))
+    second = book.begin_list()
+    book.take_all((seen(ONE, "a", Phase.admitted),), second)
+    book.take_all((seen(ONE, "a"),), first)
+    assert book.seen[ONE].phase is Phase.admitted

@@ -125,6 +125,21 @@ async def test_a_request_that_the_policy_makes_larger_asks_anew(cluster: Cluster
 
 
 @told
+async def test_a_request_whose_project_gets_another_namespace_asks_there(cluster: Cluster) -> None:
+    await cluster.run("sam", "two")
+    await cluster.run("vera")
+    lease = await cluster.waits("viktor")
+    await cluster.until(lambda: cluster.namespaces(lease.id) == ["gpu-maps"])
+    moved = loads(POLICY.replace("{team: vision}", "{team: vision, namespace: atlas}"))
+    cluster.kueue.local["atlas", "gpu-commons"] = "gc-vision"
+    await cluster.core.run(lambda core, now: core.set_policy(moved, now=now))
+    await cluster.until(lambda: cluster.namespaces(lease.id) == ["atlas"], "and not where it was")
+    assert (await cluster.lease(lease.id)).state is LeaseState.queued
+    uid = cluster.uid(lease.id)
+    await cluster.still(lambda: cluster.uid(lease.id) == uid)
+
+
+@told
 async def test_a_waiting_workload_that_somebody_takes_out_is_put_back(cluster: Cluster) -> None:
     await cluster.run("sam", "two")
     await cluster.run("vera")

@@ -1,9 +1,15 @@
 """A lease on Kueue from the ask to its end, told against a Kueue that behaves."""
 
+from dataclasses import replace
+from datetime import datetime
+
 import pytest
 
 from hub_ext.errors import RefusedError
-from hub_ext.lease import Cause, LeaseState, Standing, When
+from hub_ext.kube.engine import Phase
+from hub_ext.kube.reading import seen
+from hub_ext.lease import GOVERNOR, Cause, LeaseState, Standing, When
+from hub_ext.service.governor import Governor
 from hub_ext.service.kueueintents import MAKE
 from hub_ext.service.tickets import START
 from tests.support.governed_kueue import Cluster, told
@@ -105,6 +111,30 @@ async def test_nobody_borrows_past_an_owner_who_waits(cluster: Cluster) -> None:
     await cluster.until(lambda: not cluster.is_out(waits.id), "then they may ask again")
     await cluster.until(lambda: late.id in cluster.there())
     assert (await cluster.lease(waits.id)).state is LeaseState.queued
+
+
+@told
+async def test_who_is_admitted_while_it_is_being_taken_out_has_its_quota(
+    cluster: Cluster,
+) -> None:
+    await cluster.run("vera")
+    borrowed = await cluster.run("viktor")
+    await cluster.run("sam")
+    waits = await cluster.waits("vera", server="b")
+    await cluster.until(lambda: waits.id in cluster.there())
+    owner = await cluster.waits("sue")
+    await cluster.until(lambda: cluster.is_out(waits.id), "an owner comes first")
+
+    def admitted_first(core: Governor, now: datetime) -> None:
+        core.cancel(owner.id, actor=GOVERNOR, now=now)
+        cluster.site.stop(borrowed)
+        news = replace(seen(cluster.kueue.body(waits.id)), phase=Phase.admitted, holds=True)
+        core.kueue_saw(news, now=now)
+        core.kueue_acts(now=now)
+        core.serve_queue(now=now)
+        assert cluster.state(waits.id) is LeaseState.held
+
+    await cluster.core.run(admitted_first)
 
 
 @told
