@@ -234,9 +234,11 @@ class Turn:
             While no policy is in force.
         """
         policy, single = self.policy, self.desk.settings.kube_namespace
+        every = self.tx.leases()
+        self.desk.floor.take_held(one.id for lease in every for one in lease.devices)
         _found, drift = self.desk.floor.devices(policy, now=self.now)
         devices = self.desk.in_service(policy, now=self.now)
-        leases = self.desk.ranks.numbered(policy, self.tx.leases(), self.now)
+        leases = self.desk.ranks.numbered(policy, every, self.now)
         batch = beside(self.desk.kueue, policy, leases, devices, single=single, now=self.now)
         return Snapshot(
             policy=policy,

@@ -4,12 +4,13 @@ Held in memory: after a restart each agent is asked to tell again. A silent node
 device, because nobody knows what is true there.
 """
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from ..i18n import _
 from ..idle import STALE_PERIODS
-from ..lease import AgentState, Device, Inventory, PoolName, SampleBatch
+from ..lease import AgentState, Device, DeviceId, Inventory, PoolName, SampleBatch
 from ..ledger.readings import AHEAD
 from ..mig.geometry import declared_devices
 from ..mig.placement import usable
@@ -49,6 +50,9 @@ class Floor:
         self._batches[batch.node] = (now, batch)
         self._heard = None
         return batch.node not in self._inventories
+
+    def take_held(self, held: Iterable[DeviceId]) -> None:
+        """Take what leases hold; where devices have ids of their own, that changes nothing."""
 
     def told_at(self, node: str) -> datetime | None:
         """When a node's newest batch came; None before the first."""

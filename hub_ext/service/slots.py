@@ -5,8 +5,9 @@ there is one more of a kind; agents and machines say how many of them there real
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
 from ..i18n import _
@@ -27,6 +28,15 @@ _Kind = tuple[str, str]
 """Machine and name under which it offers a device."""
 
 
+class _Counted(NamedTuple):
+    """All declared places, how many of a kind there really are, and what is missing."""
+
+    places: tuple[tuple[_Kind, Device], ...]
+    left: Mapping[_Kind, int]
+    short: frozenset[_Kind]
+    words: tuple[str, ...]
+
+
 class SlotFloor(Floor):
     """What the policy declares, no more of it on a machine than its agent and its kubelet find.
 
@@ -35,7 +45,13 @@ class SlotFloor(Floor):
     """
 
     _offers: Mapping[str, NodeOffer] | None = None
-    _known: tuple[Policy, tuple[Inventory, ...], object, _Found] | None = None
+    _held: frozenset[DeviceId] = frozenset()
+    _known: tuple[Policy, tuple[Inventory, ...], object, _Counted] | None = None
+    _chosen: tuple[_Counted, frozenset[DeviceId], _Found] | None = None
+
+    def take_held(self, held: Iterable[DeviceId]) -> None:
+        """Keep which places leases hold: what is missing on a machine is not theirs."""
+        self._held = frozenset(held)
 
     def take_offers(self, offers: Iterable[NodeOffer]) -> None:
         """Keep what the machines of the cluster offer."""
@@ -46,13 +62,20 @@ class SlotFloor(Floor):
         found = self.inventories(now=now)
         known = self._known
         if known is None or (known[0], known[1], known[2]) != (policy, found, self._offers):
-            made = bounded(policy, found, self._offers)
+            made = _counted(policy, found, self._offers)
             known = self._known = (policy, found, self._offers, made)
-        return known[3]
+        last = self._chosen
+        if last is None or last[0] is not known[3] or (known[3].short and last[1] != self._held):
+            answer = _choose(known[3], self._held)
+            last = self._chosen = (known[3], self._held, answer)
+        return last[2]
 
 
 def bounded(
-    policy: Policy, found: Iterable[Inventory], offers: Mapping[str, NodeOffer] | None
+    policy: Policy,
+    found: Iterable[Inventory],
+    offers: Mapping[str, NodeOffer] | None,
+    held: Collection[DeviceId] = (),
 ) -> _Found:
     """Give each declared place that is not proved to be missing.
 
@@ -62,7 +85,15 @@ def bounded(
         What agents have told.
     offers
         The cluster's machines; None while they have not been read.
+    held
+        Places that leases hold: where some of a kind are missing, free ones are.
     """
+    return _choose(_counted(policy, found, offers), held)
+
+
+def _counted(
+    policy: Policy, found: Iterable[Inventory], offers: Mapping[str, NodeOffer] | None
+) -> _Counted:
     every = declared(policy)
     there = tuple(found)
     nodes = {inventory.node for inventory in there}
@@ -76,14 +107,26 @@ def bounded(
         )
         for kind, count in wanted.items()
     }
-    words = (*drift, *_differences(wanted, offers))
-    places = []
-    for one in every:
-        kind = _kind(policy, one)
-        left[kind] -= 1
-        if left[kind] >= 0:
-            places.append(place_of(one))
-    return tuple(places), words
+    return _Counted(
+        places=tuple((_kind(policy, one), place_of(one)) for one in every),
+        left=left,
+        short=frozenset(kind for kind, count in wanted.items() if left[kind] < count),
+        words=(*drift, *_differences(wanted, offers)),
+    )
+
+
+def _choose(counted: _Counted, held: Collection[DeviceId]) -> _Found:
+    """Leave away free places first: a server that runs has its GPU, whatever its place is called.
+
+    Of more that are held than there are, some have no GPU; none of that kind is free then.
+    """
+    left = dict(counted.left)
+    kept: set[DeviceId] = set()
+    for kind, one in sorted(counted.places, key=lambda found: found[1].id not in held):
+        if left[kind] > 0:
+            left[kind] -= 1
+            kept.add(one.id)
+    return tuple(one for _one_kind, one in counted.places if one.id in kept), counted.words
 
 
 def place_of(device: Device) -> Device:

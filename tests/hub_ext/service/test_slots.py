@@ -1,13 +1,18 @@
 """Places on Kubernetes: no more than is declared, and than agents and kubelets find."""
 
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from hub_ext.errors import RefusedError
 from hub_ext.kube.nodes import NodeOffer, offer_of
 from hub_ext.lease import Inventory
 from hub_ext.policy.load import loads
 from hub_ext.service.floor import declared
-from hub_ext.service.slots import SLOT, bounded
-from tests.support.governing import POLICY, START
+from hub_ext.service.slots import SLOT, SlotFloor, bounded
+from tests.support.governing import POLICY, START, site_in
 
 RULES = loads(POLICY).policy
 WHOLE, MIG = "nvidia.com/gpu", "nvidia.com/mig-1g.18gb"
@@ -35,6 +40,41 @@ def test_a_machine_that_offers_less_has_fewer_places_and_is_named() -> None:
     assert count(places) == {"mig": 3, "whole": 1}
     (words,) = drift
     assert words == "node-2 offers 1 of nvidia.com/gpu, and the policy declares 3"
+
+
+def test_a_place_that_a_lease_holds_is_not_the_one_that_is_missing() -> None:
+    every = [one.id for one in bounded(RULES, (), None)[0] if one.pool == "whole"]
+    offers = {**node("node-1", mig=3), **node("node-2", gpu=2)}
+    for held in ([every[2]], [every[1], every[2]], every):
+        places, _drift = bounded(RULES, (), offers, held)
+        found = [one.id for one in places if one.pool == "whole"]
+        assert len(found) == 2
+        assert len(set(found) - set(held)) == max(0, 2 - len(held))
+
+
+def test_the_floor_asks_again_when_other_places_are_held() -> None:
+    floor = SlotFloor(timedelta(minutes=1))
+    every = [one.id for one in floor.devices(RULES, now=START)[0] if one.pool == "whole"]
+    floor.take_offers([*node("node-1", mig=3).values(), *node("node-2", gpu=1).values()])
+    for held in every:
+        floor.take_held([held])
+        (left,) = (one.id for one in floor.devices(RULES, now=START)[0] if one.pool == "whole")
+        assert left == held
+
+
+def test_a_lease_on_the_last_place_leaves_one_free_of_two_that_are_offered(
+    tmp_path: Path,
+) -> None:
+    with site_in(tmp_path / "state", servers="pods") as site:
+        first, second = site.run("sam"), site.run("sue")
+        site.run("vera")
+        site.stop(first)
+        site.stop(second)
+        offers = {**node("node-1", mig=3), **node("node-2", gpu=2)}
+        site.governor.take_offers(offers.values())
+        site.run("sam")
+        with pytest.raises(RefusedError):
+            site.run("sue")
 
 
 def test_a_machine_that_is_not_there_or_not_ready_has_none() -> None:
