@@ -26,6 +26,7 @@ from ..policy.model import Policy
 from . import stops
 from .closing import End, charges, close, promote
 from .desk import Desk
+from .kueuebook import metered
 from .refusals import lease_over, named, process_lives
 from .reporting import look
 from .words import admin_reason
@@ -111,7 +112,7 @@ def move(
     ------
     RefusedError
         When it does not run, the policy has no such team or project, the team may not use the
-        pool, or nothing would change.
+        pool, nothing would change, or its quota is Kueue's to give.
     """
     policy = desk.book.policy
     with desk.turn(now, actor) as turn:
@@ -119,6 +120,8 @@ def move(
         if lease.state not in _LIVE:
             raise lease_over(lease) if not lease.open else _not_running(lease)
         into = _destination(policy, lease, wanted)
+        if desk.kueue is not None and metered(lease):
+            raise _kueue_keeps(lease)
         body: dict[str, object] = {
             "v": 1,
             "reason": reason,
@@ -170,6 +173,18 @@ def _destination(
             "nothing-to-move", _("The lease is of that team and project already; nothing changed.")
         )
     return into
+
+
+def _kueue_keeps(lease: OpenLease) -> RefusedError:
+    """Say why a lease stays where it is: Kueue cannot hand quota over under a server that runs."""
+    return RefusedError(
+        "kueue-keeps-quota",
+        _(
+            "Kueue admitted this lease with the quota of {whose}, and moves none while the server "
+            "runs. Let its owner stop it, or close the lease, and start it again for the other "
+            "team or project; its files are kept."
+        ).format(whose=lease.team if lease.project is None else f"{lease.team}, {lease.project}"),
+    )
 
 
 def _not_running(lease: OpenLease) -> RefusedError:

@@ -59,7 +59,7 @@ def look_over(turn: Turn, only: Collection[LeaseId] | None = None) -> None:
     if only is not None:
         return
     known = {lease.id for lease in turn.tx.leases()}
-    book.forget(known)
+    book.forget(known | dropped)
 
 
 def _waiting(turn: Turn, lease: OpenLease, seen: Seen | None) -> None:
@@ -172,6 +172,13 @@ def faults(desk: Desk, *, now: datetime) -> tuple[str, ...]:
                 words.append(f"{server_words(lease.key)}: {book.refused[lease.id]}")
             elif lease.pool is not None and _is_fault(turn, lease, seen):
                 words.append(f"{server_words(lease.key)}: {_why(seen)}")
+        words += [
+            _("the Workload of lease {lease}, which is over, is not deleted: {words}").format(
+                lease=one.lease_id, words=book.refused[one.lease_id]
+            )
+            for one in turn.tx.intents()
+            if one.kind == DROP and one.lease_id in book.refused
+        ]
     return tuple(words)
 
 

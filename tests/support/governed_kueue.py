@@ -205,8 +205,7 @@ class Cluster:
 
     async def faults(self) -> tuple[str, ...]:
         """What administrators are told about Kueue."""
-        found = await self.core.run(lambda core, now: core.problems(now=now))
-        return found["kueue"]
+        return await self.core.run(lambda _core, _now: self.wrong())
 
     async def events(self, lease_id: LeaseId | None, kind: str) -> list[Event]:
         """Events of a kind, of one lease or of none."""
@@ -247,6 +246,10 @@ class Cluster:
     def away(self) -> bool:
         """Whether the governor knows that Kueue is away."""
         return self.site.governor.kueue_away
+
+    def wrong(self) -> tuple[str, ...]:
+        """What administrators are told about Kueue, as `faults`."""
+        return self.site.governor.problems(now=self.site.now)["kueue"]
 
     def knows(self, name: str) -> bool:
         """Whether the governor has seen a Workload that is none of its leases."""

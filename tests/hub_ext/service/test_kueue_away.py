@@ -105,6 +105,23 @@ async def test_a_webhook_that_answers_again_is_noticed_though_nothing_is_to_be_d
 
 
 @told
+async def test_a_workload_that_may_not_be_deleted_after_its_lease_is_told_to_administrators(
+    cluster: Cluster,
+) -> None:
+    grant = await cluster.run("sam")
+    await cluster.until(lambda: cluster.stands(grant.lease_id, "PodsReady"))
+    cluster.kueue.faults.status = 403
+    await cluster.end(grant)
+    await cluster.until(lambda: len(cluster.wrong()) > 0, "it is refused")
+    await cluster.later(60)
+    (words,) = await cluster.faults()
+    assert f"Workload of lease {grant.lease_id}, which is over, is not deleted" in words
+    health = await cluster.core.run(lambda core, now: core.health(now=now))
+    assert "kueue" in [one.code for one in health.problems]
+    assert grant.lease_id in cluster.there()
+
+
+@told
 async def test_a_slow_kueue_leaves_the_asker_with_an_answer_in_time(cluster: Cluster) -> None:
     cluster.kueue.faults.slow_s = 5
     began = asyncio.get_running_loop().time()

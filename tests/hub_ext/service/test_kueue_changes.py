@@ -4,13 +4,18 @@ import asyncio
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
+from hub_ext.errors import RefusedError
 from hub_ext.lease import (
     GOVERNOR,
     BatchLoad,
     Cause,
     Choice,
     Device,
+    LeaseId,
     LeaseState,
+    OpenLease,
     PoolName,
     ProfileName,
     ProjectName,
@@ -21,6 +26,7 @@ from hub_ext.mig.geometry import declared_devices
 from hub_ext.policy.load import loads
 from hub_ext.service import formats
 from hub_ext.service.access import Caller
+from hub_ext.service.hands import Destination
 from hub_ext.service.pages import templates
 from hub_ext.service.sheets import kueue
 from hub_ext.service.slots import place_of
@@ -137,6 +143,29 @@ async def test_a_request_whose_project_gets_another_namespace_asks_there(cluster
     assert (await cluster.lease(lease.id)).state is LeaseState.queued
     uid = cluster.uid(lease.id)
     await cluster.still(lambda: cluster.uid(lease.id) == uid)
+
+
+@told
+async def test_a_lease_is_not_moved_away_from_the_quota_that_it_has_on_kueue(
+    cluster: Cluster,
+) -> None:
+    grant, without = await cluster.run("vera"), await cluster.run("sam", "cpu")
+    into = Destination(team=TeamName("speech"))
+
+    async def move(lease_id: LeaseId, into: Destination) -> OpenLease:
+        return await cluster.core.run(
+            lambda core, now: core.move(lease_id, into, reason="lent", actor=GOVERNOR, now=now)
+        )
+
+    with pytest.raises(RefusedError) as refused:
+        await move(grant.lease_id, into)
+    assert refused.value.code == "kueue-keeps-quota"
+    assert "the quota of vision, maps" in refused.value.message
+    assert "start it again for the other team" in refused.value.message
+    assert (await cluster.lease(grant.lease_id)).team == "vision"
+    assert await cluster.events(grant.lease_id, "admin.move") == []
+    moved = await move(without.lease_id, Destination(team=TeamName("vision")))
+    assert moved.team == "vision"
 
 
 @told
