@@ -5,15 +5,15 @@ the clock leaves out means the instant of the jump. So order is kept, and a time
 in a jump does not happen.
 """
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from .errors import RefusedError
 from .i18n import _, ngettext
-from .lease import Device, Maintenance, OpenLease, Reason, local_text
+from .lease import Device, DeviceId, Maintenance, OpenLease, Reason, local_text
 from .lease.reserving import Reservation, Reserved
 from .mig.geometry import device_units
 from .policy.model import Policy
@@ -118,6 +118,7 @@ def _reserved(
             "id": one.id,
             "key": one.key,
             "team": one.team,
+            "project": one.project,
             "pool": one.pool,
             "flavor": one.flavor,
             "units": one.units,
@@ -240,6 +241,8 @@ class Books:
     leases: tuple[OpenLease, ...]
     others: tuple[Reserved, ...]
     maintenance: tuple[Maintenance, ...] = ()
+    owners: Mapping[DeviceId, str] = field(default_factory=dict)
+    """Project of each device that is kept for one."""
 
 
 def conflict(one: Reservation, books: Books) -> Reason | None:
@@ -343,7 +346,7 @@ def _without_room(
         if x.pool == one.pool and not any(window.covers(x) for window in closed)
     )
     wanted = [*others, _reserved(one, time, None, ())]
-    if room_for(devices, held_devices(kept), wanted) is not None:
+    if room_for(devices, held_devices(kept), wanted, books.owners) is not None:
         return None
     return _reason(
         "reservation-no-room",

@@ -76,7 +76,8 @@ def _leaves_room(
         used += 0 if demand is None else demand.units
         if used > _nominal(scene, one):
             return False
-    return room_for(scene.devices, (*held_devices(staying), *devices), beside) is not None
+    taken = (*held_devices(staying), *devices)
+    return room_for(scene.devices, taken, beside, scene.snapshot.pinned) is not None
 
 
 def _nominal(scene: Scene, one: Reserved) -> int:

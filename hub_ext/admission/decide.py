@@ -28,6 +28,7 @@ from .gates import access, caps, wish
 from .levels import queue_of
 from .offer import offer
 from .order import covers
+from .owned import foreign
 from .placing import in_service, no_room, place
 from .priority import arriving
 from .reasons import Standings, figures, holds, standings
@@ -207,7 +208,8 @@ def reconsider(snapshot: Snapshot, request: Request, held: tuple[Device, ...]) -
     demand = demand_of(request, pool)
     view = scene(snapshot, pool, without=request.key, lease_id=request.lease_id)
     answer = _answer(view.alone(), demand)
-    if isinstance(answer, Admitted) and set(held) <= set(view.devices) and held:
+    mine = not {device.id for device in held} & foreign(view, demand)
+    if isinstance(answer, Admitted) and mine and set(held) <= set(view.devices) and held:
         answer = answer.model_copy(update={"devices": held, "ends_by": None, "ends_why": ""})
         answer = fitted(view, demand, bounded(view, demand, answer))
     return _said(snapshot, request, answer)

@@ -104,6 +104,7 @@ class Reserved(Value):
     id: ReservationId
     key: ServerKey
     team: TeamName
+    project: ProjectName | None = None
     pool: PoolName
     flavor: ShortText
     units: int

@@ -3,10 +3,10 @@
 Pure; reservations and admission both ask here, so that they never disagree.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from ..lease import Device, LeaseState, OpenLease, Standing
+from ..lease import Device, DeviceId, LeaseState, OpenLease, Standing
 from ..lease.reserving import ReservationId, Reserved
 from ..mig.alone import pick_alone
 from ..mig.placement import pick
@@ -48,22 +48,42 @@ def held_devices(leases: Iterable[OpenLease]) -> tuple[Device, ...]:
 
 
 def room_for(
-    devices: Sequence[Device], taken: Iterable[Device], wanted: Iterable[Reserved]
+    devices: Sequence[Device],
+    taken: Iterable[Device],
+    wanted: Iterable[Reserved],
+    owners: Mapping[DeviceId, str],
 ) -> dict[ReservationId, tuple[Device, ...]] | None:
     """Place several reserved times beside each other; None where one finds nothing.
 
     The larger comes first, then the earlier. What is kept for one already is its own.
+
+    Parameters
+    ----------
+    owners
+        Project of each device that is kept for one: it gets these alone, and nobody else does.
     """
     ordered = sorted(wanted, key=lambda one: (not one.devices, -one.units, one.start, one.id))
     gone = list(taken)
     placed: dict[ReservationId, tuple[Device, ...]] = {}
     for one in ordered:
-        found = one.devices or _placed(devices, gone, one)
+        mine = open_to(devices, one.project, owners)
+        barred = [] if len(mine) == len(devices) else [x for x in devices if x not in mine]
+        found = one.devices or _placed(mine, [*gone, *barred], one)
         if not found:
             return None
         placed[one.id] = found
         gone.extend(found)
     return placed
+
+
+def open_to(
+    devices: Sequence[Device], project: str | None, owners: Mapping[DeviceId, str]
+) -> tuple[Device, ...]:
+    """Leave out what is kept for others; for a project with devices here, all but those."""
+    if not owners:
+        return tuple(devices)
+    own = tuple(one for one in devices if project and owners.get(one.id) == project)
+    return own or tuple(one for one in devices if one.id not in owners)
 
 
 def _placed(

@@ -95,8 +95,8 @@ def ask(desk: Desk, asked: Ask, checks: Checks, *, now: datetime, last: bool = T
     AwaitedError
         When Kueue has been asked, and it is not the last ask.
     """
+    devicepins.settle(desk, now=now)
     with desk.turn(now, SPAWNER) as turn:
-        devicepins.settle(turn)
         asked = asked.model_copy(update={"key": keyed(desk, asked.key)})
         answer = _answer(turn, asked, checks, last=last)
     if isinstance(answer, Awaited):

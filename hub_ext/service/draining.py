@@ -97,4 +97,5 @@ def _room(turn: Turn, one: Reserved, beside: list[Reserved], staying: list[OpenL
         return False
     devices = turn.desk.in_service(policy, now=turn.now)
     mine = tuple(device for device in devices if device.pool == one.pool)
-    return room_for(mine, held_devices(staying), beside) is not None
+    owners = turn.desk.pins.owners_in(policy)
+    return room_for(mine, held_devices(staying), beside, owners) is not None

@@ -114,7 +114,8 @@ def _devices(turn: Turn, one: Reservation, current: Opening) -> tuple[Device, ..
         x.model_copy(update={"devices": (), "lease_id": None}) for x in times if x.id == one.id
     ][:1]
     kept = (device for x in others if x.lease_id is None for device in x.devices)
-    placed = room_for(serving, (*held_devices(holding), *kept), mine)
+    owners = turn.desk.pins.owners_in(policy)
+    placed = room_for(serving, (*held_devices(holding), *kept), mine, owners)
     return placed[one.id] if placed else ()
 
 

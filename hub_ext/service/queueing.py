@@ -33,8 +33,8 @@ def serve(desk: Desk, *, now: datetime) -> int:
     if desk.book.known is None:
         return 0
     desk.ranks.look(desk.ledger, desk.book.known, now)
+    devicepins.settle(desk, now=now)
     with desk.turn(now) as turn:
-        devicepins.settle(turn)
         waiting = [lease for lease in turn.tx.leases() if lease.state in WAITS]
         if not waiting:
             switching.carry_on(turn)

@@ -25,6 +25,7 @@ from ..lease import (
 from ..lease.reserving import Reservation, ReservationId, ReservationWish, Reserved
 from ..ledger.reservations import CANCELLED, CHANGED, MADE
 from ..policy.catalogue import Person, Resolved, resolve, teams_of
+from ..policy.devices import unlisted
 from ..policy.model import Policy
 from ..reservation import Books, check_wish, conflict, not_reservable, occurrences
 from ..units import gpus_text
@@ -73,6 +74,9 @@ def make(
         resolved = resolve(policy, person, choice, now)
         _check_right(policy, resolved, caller, person)
         one = _reservation(turn, wish, resolved)
+        refused = unlisted(policy, one.project, one.pool, one.flavor, one.alone)
+        if refused is not None:
+            raise refused
         check_wish(policy, one, now)
         _check_team(policy, resolved)
         mine = [x for x in turn.tx.reservations() if x.key.user == one.key.user]
@@ -361,6 +365,7 @@ def _books(turn: Turn) -> Books:
         now=turn.now,
         devices=_devices(turn, policy),
         leases=leases,
+        owners=turn.desk.pins.owners_in(policy),
         maintenance=turn.desk.outages.announced(turn.now),
         others=Times().between(turn.tx.reservations(), leases, turn.now, turn.now + _FAR),
     )

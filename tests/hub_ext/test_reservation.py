@@ -439,4 +439,4 @@ def test_whatever_was_accepted_can_be_kept_at_every_instant(
         assert sum(time.units for time in now) <= 3 * 840
         for team_name in ("vision", "speech"):
             assert sum(time.units for time in now if time.team == team_name) <= 2 * 840
-        assert room_for(devices, (), now) is not None
+        assert room_for(devices, (), now, {}) is not None

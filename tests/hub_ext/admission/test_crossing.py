@@ -172,7 +172,7 @@ def test_whatever_starts_no_reservation_that_had_room_lacks_it(
         )
         beside = [*times, one]
         fits = all(
-            room_for(commons.devices[:4], (), [x for x in beside if x.start <= y.start < x.end])
+            room_for(commons.devices[:4], (), [x for x in beside if x.start <= y.start < x.end], {})
             and sum(x.units for x in beside if x.start <= y.start < x.end and x.team == one.team)
             <= 1680
             for y in beside
@@ -212,4 +212,4 @@ def test_whatever_starts_no_reservation_that_had_room_lacks_it(
                 and (x.assigned_at or NOON) + pool.min_runtime + pool.notice <= time.start
             )
         ]
-        assert room_for(commons.devices[:4], held_devices(staying), beside) is not None
+        assert room_for(commons.devices[:4], held_devices(staying), beside, {}) is not None

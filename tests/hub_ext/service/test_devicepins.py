@@ -3,14 +3,18 @@
 import random
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from hub_ext.errors import RefusedError
-from hub_ext.lease import Device, Grant, Inventory, SampleBatch
+from hub_ext.lease import Device, Grant, Inventory, ProfileName, ProjectName, SampleBatch
+from hub_ext.lease.reserving import ReservationWish
 from hub_ext.ledger.verify import verify
 from hub_ext.policy.load import loads
+from hub_ext.policy.room import open_to
+from hub_ext.service.access import Caller
 from hub_ext.service.floor import declared
 from hub_ext.service.pinbook import PINNED
 from tests.support.governing import POLICY, Site, site_in
@@ -29,6 +33,9 @@ PINS = (
     )
     .replace('mig: {nominal: "0.25"}', 'mig: {nominal: "0.5"}')
 )
+
+
+VIKTOR = Caller(kind="person", name="viktor", groups=("vision",))
 
 
 @pytest.fixture
@@ -168,3 +175,48 @@ def tell(site: Site, node: str, devices: tuple[Device, ...]) -> None:
         node=node, source="simulated", sent_at=site.now, period_s=3600, inventory=inventory
     )
     site.governor.take_samples(batch, now=site.now)
+
+
+def test_a_refused_ask_takes_no_record_of_a_choice_back(site: Site) -> None:
+    with pytest.raises(RefusedError):
+        site.ask(site.asking("nobody", "small"))
+    chosen = pins(site)
+    assert dict(chosen).keys() == {"maps", "talks"}
+    site.restart()
+    site.serve()
+    assert pins(site) == chosen, "memory and record had not agreed"
+
+
+def test_more_of_a_gpu_alone_is_refused_and_no_place_in_a_line_for_ever(site: Site) -> None:
+    text = PINS.replace("  mig:\n", "  mig:\n    exclusive: [gpu]\n", 1)
+    site.governor.set_policy(loads(text), now=site.now)
+    asked = site.asking("vera", "small", project="maps")
+    alone = asked.model_copy(update={"choice": asked.choice.model_copy(update={"alone": "gpu"})})
+    with pytest.raises(RefusedError, match="nor more of a GPU or machine alone"):
+        site.ask(alone)
+
+
+def test_a_reservation_never_gets_anothers_devices() -> None:
+    devices = tuple(declared(loads(PINS).policy))
+    whole = tuple(one for one in devices if one.pool == "whole")
+    owners = {whole[0].id: "talks"}
+    assert open_to(whole, "songs", owners) == whole[1:]
+    assert open_to(whole, None, owners) == whole[1:]
+    assert open_to(whole, "talks", owners) == whole[:1]
+    assert open_to(whole, "songs", {}) == whole
+
+
+def test_what_a_project_could_never_start_is_not_reserved_for_it(site: Site) -> None:
+    opened = PINS.replace("  whole:\n", '  whole:\n    reservable: {by: everyone, most: "3"}\n', 1)
+    pinned = "  birds: {team: vision, device: {pool: mig, mig: 1g.18gb}}"
+    text = opened.replace("  birds: {team: vision}", pinned)
+    site.governor.set_policy(loads(text), now=site.now)
+    wish = ReservationWish(
+        profile=ProfileName("one"),
+        project=ProjectName("birds"),
+        starts=datetime(2026, 12, 1, 10),  # noqa: DTZ001 - on the clock of the policy's zone
+        ends=datetime(2026, 12, 1, 12),  # noqa: DTZ001 - as above
+    )
+    with pytest.raises(RefusedError, match="has devices of its own") as refused:
+        site.governor.reserve(wish, VIKTOR, now=site.now)
+    assert refused.value.code == "device-pinned"
