@@ -5,13 +5,17 @@ here.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar
 
 from ..budget import Spending, Tile, binds, obstacle, tiles
-from ..lease import Device
+from ..lease import Device, OpenLease, PoolName
 from ..lease.budgets import Budgeted
+from ..lease.reserving import Reserved
+from ..lease.switching import CHANGE_NOTICE
 from ..policy.catalogue import lifetime_of
+from ..policy.model import Policy
 from ..policy.prices import price_spans
 from ..units import instant_us
 from .budget_words import end_words, is_never, numbers, obstacle_words
@@ -19,6 +23,8 @@ from .decision import Denied, Queued
 from .levels import inside
 from .reasons import refuse, wait
 from .snapshot import Demand, Scene
+
+_One = TypeVar("_One", OpenLease, Reserved)
 
 
 def money(scene: Scene, demand: Demand, devices: Sequence[Device] = ()) -> Queued | Denied | None:
@@ -38,7 +44,10 @@ def money(scene: Scene, demand: Demand, devices: Sequence[Device] = ()) -> Queue
         snapshot.at,
         inside=_inside(scene, demand),
         own=_own(scene, demand),
-        ahead=[spending(scene, one, given) for one, given in scene.taken],
+        ahead=[
+            *(spending(scene, one, given) for one, given in scene.taken),
+            *_former(scene, demand),
+        ],
     )
     if found is None:
         return None
@@ -64,7 +73,7 @@ def kind(scene: Scene, demand: Demand) -> tuple[str, ...]:
     return (
         demand.key.user if each else "",
         demand.profile if hard else "",
-        str(demand.lifetime_s) if hard else "",
+        *((str(demand.lifetime_s), str(demand.until), *_own(scene, demand)) if hard else ()),
     )
 
 
@@ -95,35 +104,75 @@ def spending(scene: Scene, demand: Demand, devices: Sequence[Device] = ()) -> Sp
         user=demand.key.user,
         start_us=instant_us(at),
         end_us=instant_us(at + life),
-        tiles=(*known[what], *_rest(scene, rest, life)),
+        tiles=(*known[what], *_rest(scene.policy, scene.pool, rest, (at, at + life))),
     )
 
 
 def _own(scene: Scene, demand: Demand) -> list[str]:
-    """Leases of its own server, which end when it starts."""
+    """Leases of its own server, which end when it starts, and what is reserved for it."""
+    wanted = (demand.key, demand.team, demand.pool, demand.flavor)
+    booked = _by_user(scene, "booked", scene.snapshot.reservations).get(demand.key.user, [])
+    # Of a weekly one several times are known.
+    kept = {one.id for one in booked if (one.key, one.team, one.pool, one.flavor) == wanted}
+    return [*(one.id for one in _holders(scene, demand)), *sorted(kept)]
+
+
+def _holders(scene: Scene, demand: Demand) -> list[OpenLease]:
+    """Leases of its own server that hold devices."""
+    held = (one for one in scene.snapshot.leases if one.holding)
+    mine = _by_user(scene, "holders", held).get(demand.key.user, [])
+    return [one for one in mine if one.key == demand.key]
+
+
+def _by_user(scene: Scene, name: str, every: Iterable[_One]) -> Mapping[str, list[_One]]:
+    """Sort by person what each of many requests is held against; once for all of them."""
     known = scene.before.__dict__
-    if "holders" not in known:
-        held = known["holders"] = defaultdict(list)
-        for one in scene.snapshot.leases:
-            if one.holding:
-                held[one.key.user].append(one)
-    return [one.id for one in known["holders"].get(demand.key.user, ()) if one.key == demand.key]
+    if name not in known:
+        found = known[name] = defaultdict(list)
+        for one in every:
+            found[one.key.user].append(one)
+    by_user: Mapping[str, list[_One]] = known[name]
+    return by_user
+
+
+def _former(scene: Scene, demand: Demand) -> Iterator[Spending]:
+    """What the lease that it replaces may cost until it has stopped: that does not come back."""
+    at, policy = scene.snapshot.at, scene.policy
+    end = at + CHANGE_NOTICE + _A_ROUND + policy.notice.stop_limit
+    for one in _holders(scene, demand):
+        if one.id == demand.replaces and one.pool in policy.pools:
+            spans = price_spans(policy, one.pool, one.flavor, at, end)
+            yield Spending(
+                team=one.team,
+                project=one.project,
+                user=one.key.user,
+                start_us=instant_us(at),
+                end_us=instant_us(end),
+                tiles=(*tiles(spans), *_rest(policy, one.pool, one.rest, (at, end))),
+            )
+
+
+_A_ROUND = timedelta(minutes=1)
+"""Until a notice that has run out is acted on."""
 
 
 def _life(scene: Scene, demand: Demand) -> timedelta:
+    if demand.until is not None:
+        return max(timedelta(0), demand.until - scene.snapshot.at)
     return lifetime_of(
         scene.policy, demand.team, demand.profile, demand.lifetime_s, demand.task_type
     )
 
 
-def _rest(scene: Scene, devices: Sequence[Device], life: timedelta) -> tuple[Tile, ...]:
+def _rest(
+    policy: Policy, pool: PoolName, devices: Sequence[Device], span: tuple[datetime, datetime]
+) -> tuple[Tile, ...]:
     """Prices of what is kept empty beside a request that is alone."""
-    at = scene.snapshot.at
     counts = Counter("gpu-1" if one.part is None else one.part for one in devices)
     return tuple(
         tile
         for flavor, count in counts.items()
-        for tile in tiles(price_spans(scene.policy, scene.pool, flavor, at, at + life), count)
+        for tile in tiles(price_spans(policy, pool, flavor, *span), count)
     )
 
 

@@ -20,6 +20,10 @@ class Request(Value):
     """When it was asked for, where it keeps an older place than that."""
     priority: int = 0
     lease_id: LeaseId | None = None
+    until: AwareDatetime | None = None
+    """When it ends, where that is the end of a reservation."""
+    replaces: LeaseId | None = None
+    """Lease of the same server that runs on until this can start."""
 
 
 class Admitted(Value):

@@ -4,7 +4,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import NamedTuple
 
-from ..lease import OpenLease, PoolName, ServerKey
+from ..lease import LeaseId, OpenLease, PoolName, ServerKey
 from ..lease.reserving import Alone
 from .decision import Request
 
@@ -36,6 +36,10 @@ class Demand(NamedTuple):
     profile: str = ""
     lifetime_s: int | None = None
     """How long it is to live, where that was chosen."""
+    until: datetime | None = None
+    """When it ends, where that is the end of a reservation."""
+    replaces: LeaseId | None = None
+    """Lease of the same server that runs on until this can start."""
 
     @property
     def waits_since(self) -> datetime:
@@ -72,6 +76,8 @@ def demand_of(request: Request, pool: PoolName) -> Demand:
         asked_at=request.asked_at,
         profile=resolved.profile,
         lifetime_s=int(resolved.lifetime.total_seconds()),
+        until=request.until,
+        replaces=request.replaces,
     )
 
 
@@ -88,6 +94,8 @@ _WAITING = attrgetter(
     "asked_at",
     "profile",
     "choice.lifetime_s",
+    "reserved_until",
+    "replaces",
 )
 """Where a lease has what follows the pool in a demand, in that order."""
 

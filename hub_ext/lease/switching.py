@@ -1,11 +1,15 @@
 """Another profile for a server that runs: what there is to choose, and the change under way."""
 
+from datetime import timedelta
 from typing import Annotated
 
 from pydantic import AwareDatetime, Field
 
 from .asking import Choice
 from .words import LeaseId, LeaseState, ServerName, Standing, TeamName, Value
+
+CHANGE_NOTICE = timedelta(seconds=30)
+"""From the news that the new capacity is there to the stop: documents are saved meanwhile."""
 
 
 class RunningServer(Value):

@@ -164,6 +164,8 @@ def _claim(
         asked_at=lease.asked_at,
         priority=turn.number(lease),
         lease_id=lease.id,
+        until=lease.reserved_until,
+        replaces=lease.replaces,
     )
     held = lease.state is LeaseState.held
     match answered(turn, request, lease):

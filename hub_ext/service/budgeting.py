@@ -319,7 +319,9 @@ def _mark(lease: OpenLease, now: datetime) -> _Mark:
 
 
 def _periods(policy: Policy, now: datetime) -> Iterator[tuple[str, Period]]:
-    longest = horizon(policy)
+    # A server may live as long as it is reserved for.
+    reserved = [pool.reservable.longest for pool in policy.pools.values() if pool.reservable]
+    longest = max((horizon(policy), *reserved))
     for name, rules in policy.budgets.items():
         until = now + (longest if rules.hard else timedelta(0)) + timedelta(seconds=1)
         for period in periods(rules, policy.timezone, now, until):

@@ -46,7 +46,9 @@ def answer_now(turn: Turn, fresh: OpenLease, key: ServerKey) -> Admitted | None:
         resolved = resolve(policy, person, pinned(fresh, fresh.choice), turn.now)
     except RefusedError:
         return None
-    answer = decide(turn.snapshot(), request_of(turn, resolved, key, fresh.requested_at, fresh.id))
+    request = request_of(turn, resolved, key, fresh.requested_at, fresh.id)
+    request = request.model_copy(update={"replaces": fresh.replaces})
+    answer = decide(turn.snapshot(), request)
     return answer if isinstance(answer, Admitted) else None
 
 

@@ -7,7 +7,7 @@ without a lease, until its owner changes over or stops it.
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from ..admission.decide import Admitted, Decision, Request, reconsider
+from ..admission.decide import Admitted, Request, reconsider
 from ..errors import RefusedError
 from ..i18n import _
 from ..lease import Ask, Device, LeaseState, OpenLease, Reason, When, local_text
@@ -16,6 +16,7 @@ from ..policy.catalogue import Person, resolve
 from ..policy.room import held_devices, room_for
 from .desk import Turn
 from .granting import asked_lease, given
+from .paying import unpaid_beside
 from .tickets import START, join, pinned, start_body
 
 
@@ -29,25 +30,26 @@ class Kept(NamedTuple):
 
 def keep(turn: Turn, one: Reservation, current: Opening, present: OpenLease | None) -> Kept:
     """Keep GPUs for a reservation; `present` is the lease that the owner's server has now."""
-    decision: Decision | None = None
+    asked = _asked(one, current)
+    person = Person(user=one.key.user, groups=one.groups)
+    try:
+        resolved = resolve(turn.desk.book.policy, person, one.choice, turn.now)
+    except RefusedError as refusal:
+        return Kept(reason=_reason_of(refusal))
+    request = Request(key=one.key, resolved=resolved, requested_at=turn.now, until=current.end)
+    decision = reconsider(turn.snapshot(), request, current.devices)
+    if not isinstance(decision, Admitted):
+        return Kept(reason=decision.reason)
     if present is None:
-        asked = _asked(one, current)
-        person = Person(user=one.key.user, groups=one.groups)
-        try:
-            resolved = resolve(turn.desk.book.policy, person, one.choice, turn.now)
-        except RefusedError as refusal:
-            return Kept(reason=_reason_of(refusal))
-        request = Request(key=one.key, resolved=resolved, requested_at=turn.now)
-        decision = reconsider(turn.snapshot(), request, current.devices)
-        if isinstance(decision, Admitted):
-            lease = turn.record(asked_lease(turn, asked, resolved))
-            lease = join(turn, lease, asked, decision.reason, turn.now)
-            return Kept(lease=_hold(turn, one, current, lease, decision))
+        lease = turn.record(asked_lease(turn, asked, resolved))
+        lease = join(turn, lease, asked, decision.reason, turn.now)
+        return Kept(lease=_hold(turn, one, current, lease, decision))
+    short = unpaid_beside(turn, one, current)
+    if short is not None:
+        return Kept(reason=short)
     devices = _devices(turn, one, current)
     if devices:
         return Kept(devices=devices, reason=_runs_already(one, current))
-    if decision is not None:
-        return Kept(reason=decision.reason)
     return Kept(reason=_no_device(one))
 
 
@@ -59,7 +61,11 @@ def hold_again(turn: Turn, one: Reservation, current: Opening, lease: OpenLease)
     except RefusedError:
         return False
     request = Request(
-        key=lease.key, resolved=resolved, requested_at=lease.requested_at, lease_id=lease.id
+        key=lease.key,
+        resolved=resolved,
+        requested_at=lease.requested_at,
+        lease_id=lease.id,
+        until=current.end,
     )
     decision = reconsider(turn.snapshot(), request, ())
     if not isinstance(decision, Admitted):

@@ -6,9 +6,10 @@ from ..admission.budget_words import is_never, numbers, obstacle_words
 from ..budget import Obstacle, obstacle
 from ..errors import RefusedError
 from ..i18n import _
-from ..lease import OpenLease, Standing
+from ..lease import OpenLease, Reason, Standing
+from ..lease.reserving import Opening, Reservation
 from ..units import instant_us
-from .budgetcosts import spending_of
+from .budgetcosts import spending_of, unused_of
 from .desk import Turn
 
 UNENFORCED = "budget.unenforced"
@@ -39,6 +40,23 @@ def pay_for(turn: Turn, lease: OpenLease, until: datetime) -> None:
     )
     figures = {"lease": lease.id, "extend_max_s": found.fits_s, **numbers(found)}
     raise RefusedError(found.code, f"{words} {what_next}", figures=figures)
+
+
+def unpaid_beside(turn: Turn, one: Reservation, current: Opening) -> Reason | None:
+    """Say why no money is there to keep devices unused beside a server that runs on; None if it is.
+
+    Until its owner changes over both are paid for.
+    """
+    policy = turn.policy
+    kept = current.model_copy(update={"kept_since": turn.now})
+    costs = unused_of(policy, one.model_copy(update={"current": kept}))
+    if costs is None or policy.modes.budget != "enforce":
+        return None
+    found = obstacle(turn.budgets(policy), costs, turn.now, inside=True, own=(one.id,))
+    if found is None:
+        return None
+    words = obstacle_words(policy, found, one.key.user, one.flavor, turn.now)
+    return Reason(code=found.code, message=words, figures=numbers(found))
 
 
 def note(turn: Turn, lease: OpenLease, budget: str, what: str, words: str) -> None:

@@ -19,6 +19,7 @@ from .closing import End, close
 from .desk import Desk, Turn
 from .draining import drained
 from .keeping import Kept, hold_again, keep
+from .paying import pay_for
 from .reservedcharges import charged
 from .reserving import called_off
 from .tickets import settle_starts
@@ -165,6 +166,7 @@ def _is_it(lease: OpenLease, one: Reservation) -> bool:
         lease.open
         and lease.state not in _WAITS | {LeaseState.stopping}
         and (lease.profile, lease.team, lease.flavor) == (one.profile, one.team, one.flavor)
+        and lease.project == one.project
         and lease.alone == one.alone
     )
 
@@ -172,21 +174,39 @@ def _is_it(lease: OpenLease, one: Reservation) -> bool:
 def _adopt(turn: Turn, one: Reservation, current: Opening, lease: OpenLease) -> Reservation:
     """Let a server that runs as reserved run on what is reserved, until its end.
 
-    It was charged itself since it came; and it does not end sooner than it may have without.
+    It was charged itself since it came; and it does not end sooner than it may have without. Where
+    no budget pays for more time, its end stays: its owner extends it when there is money.
     """
     one = charged(turn, one, lease.assigned_at or turn.now)
+    found = {"lease_id": lease.id, "devices": (), "used": True, "reason": None}
+    # Recorded first: what was kept for it unused is free for its lease.
+    one = _record(turn, one, (one.current or current).model_copy(update=found), CHANGED)
+    ends_at, why = _longer(turn, lease, current.end)
     turn.record(
         lease.model_copy(
             update={
                 "reservation": one.id,
                 "reserved_until": current.end,
-                "ends_at": max(current.end, lease.ends_at or current.end),
+                "ends_at": ends_at,
                 "longest_end_at": max(current.end, lease.longest_end_at or current.end),
             }
         )
     )
-    found = {"lease_id": lease.id, "devices": (), "used": True, "reason": None}
-    return _record(turn, one, (one.current or current).model_copy(update=found), CHANGED)
+    if why is None or one.current is None:
+        return one
+    return _record(turn, one, one.current.model_copy(update={"reason": why}), CHANGED)
+
+
+def _longer(turn: Turn, lease: OpenLease, end: datetime) -> tuple[datetime, Reason | None]:
+    """Give a lease the time of its reservation; where that is not paid for, its own end and why."""
+    if lease.ends_at is not None and end <= lease.ends_at:
+        return lease.ends_at, None
+    try:
+        pay_for(turn, lease, end)
+    except RefusedError as refusal:
+        why = Reason(code=refusal.code, message=refusal.message, figures=refusal.figures)
+        return lease.ends_at or turn.now, why
+    return end, None
 
 
 def _too_early(turn: Turn, one: Reservation, lease: OpenLease | None) -> Reservation:

@@ -4,7 +4,7 @@ The new request waits beside the lease that it replaces. That lease ends only on
 for the new one, or its own are enough for it; until then nothing is lost, and one lease is charged.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ..admission.decide import Denied, decide
 from ..admission.protection import LIVE
@@ -24,6 +24,7 @@ from ..lease import (
     Standing,
     When,
 )
+from ..lease.switching import CHANGE_NOTICE
 from ..policy.catalogue import Person, resolve
 from .desk import Desk, Turn
 from .following import answer_now, request_of
@@ -31,9 +32,6 @@ from .granting import asked_lease
 from .refusals import denied
 from .stops import stop
 from .tickets import join, wants_the_same
-
-NOTICE = timedelta(seconds=30)
-"""From the news that the new capacity is there to the stop: documents are saved meanwhile."""
 
 
 def switch(
@@ -97,7 +95,7 @@ def _step(turn: Turn, lease: OpenLease, fresh: OpenLease) -> None:
             _take_back(turn, lease)
         return
     notice = lease.notice
-    if notice is None or notice.stops_at > turn.now + NOTICE:
+    if notice is None or notice.stops_at > turn.now + CHANGE_NOTICE:
         _announce(turn, lease, fresh)
     elif _announced(lease) and not notice.given_at <= turn.now < notice.stops_at:
         # Or the clock was set back: nobody waits longer than was said.
@@ -118,7 +116,7 @@ def _announce(turn: Turn, lease: OpenLease, fresh: OpenLease) -> None:
     notice = Notice(
         cause=Cause.replaced,
         given_at=turn.now,
-        stops_at=turn.now + NOTICE,
+        stops_at=turn.now + CHANGE_NOTICE,
         reason=_why(fresh),
     )
     body: dict[str, object] = {"v": 1, "notice": notice.model_dump(mode="json"), "evidence": None}

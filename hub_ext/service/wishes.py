@@ -72,6 +72,7 @@ def change(
             asked_at=None if kept is None else kept.asked_at,
             priority=turn.arriving(resolved, since),
             lease_id=lease.id,
+            replaces=lease.replaces,
         )
         decision = decide(turn.snapshot(), request)
         if isinstance(decision, Denied):

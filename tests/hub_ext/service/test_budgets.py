@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from hub_ext.errors import RefusedError
-from hub_ext.lease import Actor, Ask, LeaseState, UserName, When
+from hub_ext.lease import (
+    Actor,
+    Ask,
+    Choice,
+    Grant,
+    LeaseState,
+    OpenLease,
+    ProfileName,
+    UserName,
+    When,
+)
 from hub_ext.policy.catalogue import Person
 from hub_ext.policy.load import loads
 from hub_ext.service.runner import CoreRunner
@@ -230,6 +240,43 @@ def test_what_was_held_is_decided_again_when_it_is_claimed(tmp_path: Path) -> No
         site.governor.set_policy(cut, now=site.now)
         assert refused(site, "viktor").code == "queued"
         assert site.now_is(waits).state is LeaseState.queued
+
+
+def changing(site: Site, grant: Grant, seconds: int) -> OpenLease:
+    """Let a server change to another kind of one GPU, which lives so long."""
+    return site.governor.switch(
+        grant.lease_id,
+        Choice(profile=ProfileName("other"), lifetime_s=seconds),
+        groups=GROUPS["vera"],
+        actor=Actor(kind="user", name="vera"),
+        now=site.now,
+    )
+
+
+@pytest.mark.parametrize(("seconds", "fits"), [(2611, False), (2610, True)])
+def test_a_server_is_stopped_for_another_only_where_that_is_paid_for_after_the_slowest_stop(
+    tmp_path: Path, seconds: int, fits: bool
+) -> None:
+    """A thousandth of a euro a second: 3 600 in all, 600 spent, 390 go until it has stopped."""
+    other = "  other: {title: Other, pool: whole, flavor: {gpus: 1}, cpu: '1', memory: 1GiB, "
+    other += "lifetime: {default: 1h, longest: 2h}}\nprices:"
+    policy = ENFORCE.replace("prices:", other) + HARD.replace("2.16", "3.60")
+    with site_in(tmp_path / "state", policy=policy) as site:
+        old = site.run("vera")
+        site.later(600)
+        fresh = changing(site, old, seconds)
+        for _seconds in range(4):
+            site.serve()
+            site.later(15)
+        assert (site.lease(old).state is LeaseState.stopping) is fits
+        if not fits:
+            assert site.now_is(fresh).state is LeaseState.queued
+            return
+        site.later(299)
+        site.stop(old)
+        asked = site.asking("vera", "other")
+        choice = asked.choice.model_copy(update={"lifetime_s": seconds})
+        assert site.ask(asked.model_copy(update={"choice": choice})).lease_id == fresh.id
 
 
 def test_my_limits_show_the_budgets_that_bind_me_with_what_is_left(tmp_path: Path) -> None:
