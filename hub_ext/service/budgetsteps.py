@@ -59,7 +59,7 @@ def tend(desk: Desk, *, now: datetime) -> None:
     desk.reached.at.update({one.key: now for one in fresh})
     desk.spent = ends = _closures(desk, policy, stands)
     told_here = [one for one in live if one.id not in ends]
-    _tell(desk, policy, told_here, {one.key for one in fresh}, stands, now)
+    _tell(desk, policy, told_here, fresh, stands, now)
 
 
 def _reached(budgets: Iterable[Budgeted]) -> Iterator[_Stand]:
@@ -73,13 +73,16 @@ def _reached(budgets: Iterable[Budgeted]) -> Iterator[_Stand]:
 
 def _of(budgets: Iterable[Budgeted], lease: OpenLease) -> _Stand | None:
     """The strictest step that stands for a lease."""
-    found = [
+    return _strictest(
         _Stand(budget, lease.key.user if budget.each else "", step)
         for budget in budgets
         if binds(budget, lease.team, lease.project)
         and (step := reached(budget, budget.of(lease.key.user))) is not None
-    ]
-    return max(found, key=lambda one: (ACTS.index(one.step.act), one.step.at_percent), default=None)
+    )
+
+
+def _strictest(steps: Iterable[_Stand]) -> _Stand | None:
+    return max(steps, key=lambda one: (ACTS.index(one.step.act), one.step.at_percent), default=None)
 
 
 def _event(one: _Stand, policy: Policy, now: datetime) -> Event:
@@ -139,18 +142,19 @@ def _tell(
     desk: Desk,
     policy: Policy,
     live: Sequence[OpenLease],
-    fresh: set[Key],
+    fresh: Sequence[_Stand],
     stands: dict[LeaseId, _Stand],
     now: datetime,
 ) -> None:
     """Tell who runs a server of a step that was reached just now; take back what no longer is."""
     mode = policy.modes.budget
     for lease in live:
-        one = stands.get(lease.id)
         told_of = lease.notice is not None and lease.notice.reason.code == BUDGET_ADVICE
-        if told_of and (one is None or mode == "observe"):
+        if told_of and (lease.id not in stands or mode == "observe"):
             stops.withdraw_notice(desk, lease.id, _OVER, now=now)
-        if one is None or one.key not in fresh or mode == "observe":
+        # Each is told, also where a stricter one of another budget stands already.
+        one = _strictest(step for step in fresh if _concerns(step, lease))
+        if one is None or mode == "observe":
             continue
         notice = Notice(
             cause=Cause.budget,

@@ -204,6 +204,29 @@ def test_the_end_of_a_life_is_announced_though_a_budget_was_told_of(tmp_path: Pa
         assert life.stops_at == START + timedelta(hours=1)
 
 
+def test_a_step_is_told_also_where_a_stricter_one_of_another_budget_stands(tmp_path: Path) -> None:
+    two = (
+        "budgets:\n"
+        '  own: {team: vision, each: person, amount: "3.60", '
+        "steps: [{at: 10, act: guaranteed_only}, {at: 50, act: no_new}]}\n"
+        '  all: {team: vision, amount: "7.20", '
+        "steps: [{at: 10, act: tell}, {at: 25, act: guaranteed_only}]}\n"
+    )
+    with site_in(tmp_path / "state", policy=ENFORCE + two) as site:
+        grant = site.run("vera")
+        told = []
+        for _look in range(5):
+            turn(site, 6)
+            notice = notice_of(site, grant)
+            assert notice is not None
+            told.append((notice.reason.figures["budget"], notice.reason.figures["at_percent"]))
+        # At half an hour both reach a step, and the stricter is told.
+        assert told == [("own", 10), ("all", 10), ("all", 10), ("all", 10), ("own", 50)]
+        site.governor.set_policy(loads(ENFORCE), now=site.now)
+        turn(site)
+        assert notice_of(site, grant) is None
+
+
 def test_rows_say_since_when_a_step_stands_and_which_comes_next(tmp_path: Path) -> None:
     each = '  own: {team: vision, each: person, amount: "7.20", steps: [{at: 10, act: no_new}]}\n'
     with site_in(tmp_path / "state", policy=ENFORCE + STEPS + each) as site:
