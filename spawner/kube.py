@@ -154,7 +154,7 @@ class GovernedKubeSpawner(GovernedMixin, WatchedStart):
         self.log.warning(
             "Start of %s given up: %s: %s", self._log_name, self.trouble.code, self.trouble.words
         )
-        await self.end_pod(self.place, self.delete_grace_period)
+        await self.end_pod(self.place, self.attempt_id, self.delete_grace_period)
         raise RefusedError(self.trouble.code, self.trouble.words, retry_after_s=60)
 
     async def _make_claims(self) -> None:
@@ -269,7 +269,7 @@ class GovernedKubeSpawner(GovernedMixin, WatchedStart):
     ) -> bool:
         until, asked = time.monotonic() + within_s, False
         while True:
-            asked = asked or await self.end_pod(place, grace_s)
+            asked = asked or await self.end_pod(place, attempt_id, grace_s)
             if await self._standing(place, attempt_id) is Liveness.gone:
                 return True
             if time.monotonic() >= until:
@@ -280,19 +280,16 @@ class GovernedKubeSpawner(GovernedMixin, WatchedStart):
         """Report the end when it comes: until then the lease holds its GPU."""
         while await self._standing(place, trace.attempt_id) is not Liveness.gone:
             await asyncio.sleep(self.follow_period)
-            await self.end_pod(place, self.delete_grace_period)
+            await self.end_pod(place, trace.attempt_id, self.delete_grace_period)
         self.report_gone(trace)
 
     async def _standing(self, place: Container, attempt_id: str) -> Liveness:
         """Tell from the API itself whether the pod of an attempt lives."""
         try:
-            pod = await self.read(place)
+            return pod_liveness(await self.pod_of(place, attempt_id))
         except UnreachableError as error:
             self.log.warning("Cannot tell whether a pod lives: %s", error)
             return Liveness.unknown
-        if pod is not None and attempt_id and not self.is_ours(pod, attempt_id):
-            return Liveness.gone
-        return pod_liveness(pod)
 
     async def liveness(self) -> Liveness:
         """Tell what is proved of the server now; a failed pod that stays is ended besides."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import ClientError
-from kubernetes_asyncio.client import ApiException, V1DeleteOptions
+from kubernetes_asyncio.client import ApiException, V1DeleteOptions, V1Preconditions
 from kubespawner import KubeSpawner
 from kubespawner.objects import make_pvc
 from traitlets import Float, default
@@ -112,6 +112,19 @@ class PodAccess(KubeSpawner):
             raise UnreachableError(f"{place.key}: {message_of(error)}") from error
         return found
 
+    async def pod_of(self, place: Container, attempt_id: str) -> Pod | None:
+        """Ask the API itself for the pod of an attempt; None where its name is free or another's.
+
+        Raises
+        ------
+        UnreachableError
+            When it does not answer, or refuses to.
+        """
+        pod = await self.read(place)
+        if pod is not None and attempt_id and not self.is_ours(pod, attempt_id):
+            return None
+        return pod
+
     async def _read_raw(self, place: Container) -> tuple[int, bytes]:
         # As it came: the client's own models refuse what a newer API leaves out.
         answer = await self.api.read_namespaced_pod(
@@ -162,7 +175,7 @@ class PodAccess(KubeSpawner):
         if self.is_ours(found):
             return not deleting(found)
         self.log.warning("A pod of an earlier start stands at %s and is ended", self.place.key)
-        await self.end_pod(self.place, self.delete_grace_period)
+        await self._delete(self.place, found, self.delete_grace_period)
         return False
 
     async def make_claim(self, volume: PodVolume, name: str, labels: Mapping[str, str]) -> None:
@@ -205,15 +218,28 @@ class PodAccess(KubeSpawner):
 
     # -- ending --------------------------------------------------------------------------------
 
-    async def end_pod(self, place: Container, grace_s: int) -> bool:
-        """Ask for the end of a pod; False where the API did not take it."""
+    async def end_pod(self, place: Container, attempt_id: str, grace_s: int) -> bool:
+        """Ask for the end of an attempt's pod; False where the API did not take it.
+
+        A pod of the same name that came after it is another server, and is let be.
+        """
+        try:
+            pod = await self.pod_of(place, attempt_id)
+        except UnreachableError as error:
+            self.log.warning("%s is not deleted: %s", place.key, error)
+            return False
+        return pod is None or await self._delete(place, pod, grace_s)
+
+    async def _delete(self, place: Container, pod: Pod, grace_s: int) -> bool:
         grace = max(_SHORTEST_GRACE_S, grace_s)
+        # A name comes again with the next start, perhaps since the pod was seen.
+        seen = V1Preconditions(uid=pod["metadata"]["uid"])
         try:
             await asyncio.wait_for(
                 self.api.delete_namespaced_pod(
                     name=place.name,
                     namespace=place.namespace,
-                    body=V1DeleteOptions(grace_period_seconds=grace),
+                    body=V1DeleteOptions(grace_period_seconds=grace, preconditions=seen),
                     grace_period_seconds=grace,
                 ),
                 self.k8s_api_request_timeout,

@@ -59,7 +59,10 @@ class Standing:
                 path, {"labelSelector": f"{LABEL_LEASE}={label_value(lease.id)}"}
             )
             for pod in found.get("items") or ():
-                await self._api.delete(f"{path}/{pod['metadata']['name']}")
+                meta = pod["metadata"]
+                # The name may be the next server's by now.
+                seen = {"preconditions": {"uid": meta["uid"]}}
+                await self._api.delete(f"{path}/{meta['name']}", seen)
         except (UnreachableError, RefusedError) as error:
             _LOG.warning("The forgotten server of %s is not ended: %s", lease.key, error)
 

@@ -313,6 +313,9 @@ class FakeKube:
         pod = self.kept["pods"].get(key)
         if pod is None:
             return _failure(404, f"pods {key[1]} not found")
+        wanted = (await request.json()).get("preconditions", {}) if request.can_read_body else {}
+        if wanted.get("uid", pod["metadata"]["uid"]) != pod["metadata"]["uid"]:
+            return _failure(409, f"the UID in the precondition ({wanted['uid']}) is another's")
         over = pod["status"]["phase"] in ("Succeeded", "Failed") or "nodeName" not in pod["spec"]
         if over or not grace:
             self.removes(pod)

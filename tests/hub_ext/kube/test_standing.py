@@ -98,3 +98,29 @@ def test_a_forgotten_server_is_asked_to_end(kube: FakeKube, tmp_path: Path, poli
 
     asyncio.run(story())
     assert [one["name"] for one in kube.deletes] == ["jupyter-l-1"]
+
+
+def test_a_server_that_took_a_forgotten_ones_name_stays(
+    kube: FakeKube, tmp_path: Path, policy: Any
+) -> None:
+    mine = placed(policy, 1)
+    keep(kube, mine, "Running")
+
+    class Late(Api):
+        """Between its look and its deletion another server is started under the name."""
+
+        async def delete(self, path: str, body: Json | None = None, **more: Any) -> Json:
+            old = kube.pod()
+            new = {**old, "metadata": {**old["metadata"], "uid": "next"}}
+            kube.do(lambda: kube.changed("pods", new))
+            return await super().delete(path, body, **more)
+
+    async def story() -> None:
+        standing = Standing(Late(tmp_path / "kubeconfig"))
+        await standing.end(mine)
+        await standing.close()
+
+    asyncio.run(story())
+    assert "deletionTimestamp" not in kube.pod()["metadata"]
+    assert len(kube.deletes) == 1
+    assert kube.pods() == [f"{NAMESPACE}/jupyter-l-1"]

@@ -207,6 +207,57 @@ def test_a_pod_that_does_not_end_is_not_waited_for_and_not_forgotten(hub: KubeHu
     assert len(hub.kube.made) == 2
 
 
+def test_who_follows_a_pod_to_its_end_leaves_the_next_one_of_its_name_alone(
+    hub: KubeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        first, looked, started = hub.spawner(), asyncio.Event(), asyncio.Event()
+        end_pod = first.end_pod
+
+        async def late(*asked: Any) -> bool:
+            looked.set()
+            await started.wait()
+            return await end_pod(*asked)
+
+        await first.start()
+        hub.kube.keeps, pod = True, hub.kube.pod()
+        await hub_stops(first)
+        monkeypatch.setattr(first, "end_pod", late)
+        await asyncio.wait_for(looked.wait(), 10)
+        # Its machine answers again, and the person starts anew.
+        state, asked = first.get_state(), len(hub.kube.deletes)
+        hub.kube.do(lambda: hub.kube.removes(pod))
+        hub.kube.keeps = False
+        later = hub.spawner()
+        later.load_state(state)
+        await later.start()
+        following = list(GovernedKubeSpawner._followed.values())
+        started.set()
+        await asyncio.gather(*following)
+        assert len(following) == 1
+        assert len(hub.kube.deletes) == asked
+        assert await later.poll() is None
+        await hub_stops(later)
+
+    hub.run(story)
+
+
+def test_a_pod_that_came_between_look_and_deletion_stays(hub: KubeHub) -> None:
+    async def story() -> None:
+        spawner = hub.spawner()
+        await spawner.start()
+        now = hub.kube.pod()
+        before = {**now, "metadata": {**now["metadata"], "uid": "before"}}
+        assert not await spawner._delete(spawner.place, before, 1)
+        assert await spawner.end_pod(spawner.place, "an-attempt-before", 1)
+        assert await spawner.poll() is None
+        assert "deletionTimestamp" not in hub.kube.pod()["metadata"]
+        await hub_stops(spawner)
+        assert hub.kube.pods() == []
+
+    hub.run(story)
+
+
 def test_a_pod_is_never_deleted_without_grace(hub: KubeHub) -> None:
     async def story() -> None:
         spawner = hub.spawner()
