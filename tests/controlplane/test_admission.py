@@ -30,6 +30,7 @@ PERSON, TRUSTED = "person", "trusted"
 PODS = f"/api/v1/namespaces/{SPACE}/pods"
 JOBS = f"/apis/batch/v1/namespaces/{SPACE}/jobs"
 SETS = f"/apis/apps/v1/namespaces/{SPACE}/deployments"
+REPLICAS = f"/api/v1/namespaces/{SPACE}/replicationcontrollers"
 CRONS = f"/apis/batch/v1/namespaces/{SPACE}/cronjobs"
 LEASE = {"gpu-commons.dev/lease": "l-1"}
 QUEUE = {"kueue.x-k8s.io/queue-name": "gpu-commons"}
@@ -100,6 +101,9 @@ ENV = {"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}
 VOID = {"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]}
 
 
+FROM = {"envFrom": [{"configMapRef": {"name": "gpus"}}]}
+
+
 def seeing(one: Manifest) -> Manifest:
     """Let a pod say that it sees every GPU."""
     one["spec"]["containers"][0] |= ENV
@@ -144,6 +148,16 @@ def deployment(gpu: int, inner: dict[str, str]) -> Manifest:
     }
 
 
+def replicas(gpu: int, inner: dict[str, str]) -> Manifest:
+    one = deployment(gpu, inner)
+    return {
+        **one,
+        "apiVersion": "v1",
+        "kind": "ReplicationController",
+        "spec": {**one["spec"], "selector": {"app": "x"}},
+    }
+
+
 def cron(gpu: int, labels: dict[str, str]) -> Manifest:
     inner = job(gpu, labels)
     return {
@@ -185,6 +199,7 @@ def refused(api: Api, path: str, body: Manifest) -> str:
 
 MIG = {"resources": {"limits": {"nvidia.com/mig-1g.18gb": "1"}}}
 FIRST = [{**pod(1)["spec"]["containers"][0], "name": "first"}]
+MAPPED = [{**pod()["spec"]["containers"][0], "name": "first", **FROM}]
 CLAIM = [{"name": "g", "resourceClaimTemplateName": "t"}]
 SET_POD = owned("ReplicaSet", "apps/v1", 1)
 HELD = owned("ReplicaSet", "apps/v1", 1, QUEUE)
@@ -206,6 +221,9 @@ NO = [
     ("a queue's label", PERSON, PODS, pod(0, QUEUE), NO_JOB),
     ("managed, not held", TRUSTED, PODS, pod(1, {"kueue.x-k8s.io/managed": "true"}), BY_LEASE),
     ("every GPU by a variable", PERSON, PODS, pod(container=ENV), "NVIDIA_VISIBLE_DEVICES"),
+    ("every GPU by a map of variables", PERSON, PODS, pod(container=FROM), "envFrom may bring"),
+    ("every GPU by a map, at first", PERSON, PODS, pod(initContainers=MAPPED), "envFrom may bring"),
+    ("every GPU by both", PERSON, PODS, pod(container={**FROM, **ENV}), "VISIBLE_DEVICES would"),
     ("every GPU, with one of its own", TRUSTED, PODS, seeing(pod(1, QUEUE, **GATE)), "VISIBLE"),
     ("a further network", PERSON, PODS, in_network(pod()), "into a further network"),
     ("another network", TRUSTED, PODS, in_network(pod(), DEFAULT), "into a further network"),
@@ -215,6 +233,8 @@ NO = [
     ("a job of a made-up lease", TRUSTED, JOBS, job(1, QUEUE, LEASE), "carry no label"),
     ("a set with a GPU", PERSON, SETS, deployment(1, {}), BY_QUEUE),
     ("a set with a queue", PERSON, SETS, deployment(1, QUEUE), NO_JOB),
+    ("replicas with a GPU", PERSON, REPLICAS, replicas(1, {}), BY_QUEUE),
+    ("replicas with a queue", PERSON, REPLICAS, replicas(1, QUEUE), NO_JOB),
     ("a job each night", PERSON, CRONS, cron(1, {}), BY_QUEUE),
     ("the pod of a set, without a queue", CONTROLLER, PODS, SET_POD, BY_LEASE),
     ("a pod that says it is a job's", PERSON, PODS, owned("Job", "batch/v1", 1), BY_LEASE),
@@ -228,11 +248,15 @@ YES = [
     ("the hub with a further network", HUB, PODS, in_network(pod(1, LEASE))),
     ("a pod without a GPU", PERSON, PODS, pod()),
     ("a void variable", PERSON, PODS, pod(container=VOID)),
+    ("a map of variables below void", PERSON, PODS, pod(container={**FROM, **VOID})),
+    ("the hub with a map of variables", HUB, PODS, pod(1, LEASE, container=FROM)),
     ("a job through a queue", TRUSTED, JOBS, job(1, QUEUE)),
     ("a queued pod", TRUSTED, PODS, pod(1, QUEUE, **GATE)),
     ("the pod of a job", CONTROLLER, PODS, owned("Job", "batch/v1", 1)),
     ("the pod of a set, held", CONTROLLER, PODS, HELD),
     ("a set in a queue", TRUSTED, SETS, deployment(1, QUEUE)),
+    ("replicas in a queue", TRUSTED, REPLICAS, replicas(1, QUEUE)),
+    ("replicas without a GPU", PERSON, REPLICAS, replicas(0, {})),
     ("a job each night", TRUSTED, CRONS, cron(1, QUEUE)),
     ("a Workload of the governor", GOVERNOR, WORKLOADS, BARE),
 ]
@@ -323,7 +347,11 @@ def test_nobody_looks_into_a_pod_with_every_gpu(api: Api) -> None:
     guest = {**pod()["spec"]["containers"][0], "name": "guest"}
     guest.pop("resources")
     try:
-        for env, words in ((ENV, "to whoever looks into this pod"), (VOID, "")):
+        for env, words in (
+            (ENV, "to whoever looks into this pod"),
+            (FROM, "envFrom may bring"),
+            ({**FROM, **VOID}, ""),
+        ):
             body = {"spec": {"ephemeralContainers": [{**guest, **env}]}}
             said = changed(api.acting_as(PERSON), f"{path}/ephemeralcontainers", body)
             assert words in said

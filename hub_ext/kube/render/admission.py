@@ -132,16 +132,28 @@ def _servers(site: Site) -> Guard:
             "a server is not queued a second time; take Kueue's labels off it": either(
                 "!variables.leased", f"!({quoted(_QUEUE)} in variables.labels)"
             ),
-            "NVIDIA_VISIBLE_DEVICES would show GPUs that this pod has not asked for; "
-            "take it away or write void": either(
-                "oldObject != null",
-                "variables.hub && variables.leased",
-                f"{_blind('containers')} && {_blind('initContainers')}",
-            ),
-            "NVIDIA_VISIBLE_DEVICES would show GPUs to whoever looks into this pod; "
-            "take it away": _blind("ephemeralContainers"),
+            **_sights(),
         },
     )
+
+
+def _sights() -> dict[str, str]:
+    """Say what a pod shows itself by NVIDIA's variable, written out or brought along unseen."""
+
+    def of_pods(*rules: str) -> str:
+        return either("oldObject != null", "variables.hub && variables.leased", " && ".join(rules))
+
+    return {
+        "NVIDIA_VISIBLE_DEVICES would show GPUs that this pod has not asked for; "
+        "take it away or write void": of_pods(_blind("containers"), _blind("initContainers")),
+        "NVIDIA_VISIBLE_DEVICES would show GPUs to whoever looks into this pod; "
+        "take it away": _blind("ephemeralContainers"),
+        "envFrom may bring NVIDIA_VISIBLE_DEVICES along; name the variables one by one in env, "
+        "or write it there as void": (
+            f"({of_pods(_named('containers'), _named('initContainers'))}) && "
+            f"{_named('ephemeralContainers')}"
+        ),
+    }
 
 
 def _networks_unchanged() -> str:
@@ -167,6 +179,16 @@ def _blind(part: str) -> str:
         f"(!has(object.spec.{part}) || object.spec.{part}.all(c, !has(c.env) || "
         "c.env.all(e, e.name != 'NVIDIA_VISIBLE_DEVICES' || "
         f"(has(e.value) && e.value in [{_HIDDEN}]))))"
+    )
+
+
+def _named(part: str) -> str:
+    """Say that no container takes variables unseen, unless its own word stands above them."""
+    return (
+        f"(!has(object.spec.{part}) || object.spec.{part}.all(c, "
+        "!has(c.envFrom) || size(c.envFrom) == 0 || (has(c.env) && "
+        "c.env.exists(e, e.name == 'NVIDIA_VISIBLE_DEVICES' && has(e.value) && "
+        "e.value == 'void'))))"
     )
 
 
@@ -201,6 +223,13 @@ def _templates(site: Site) -> Iterator[Guard]:
         site,
         "gpu-commons-sets",
         _rule("apps", "v1", ["deployments", "replicasets", "statefulsets", "daemonsets"], both),
+        "object.spec.template",
+        labelled.format("variables.inner"),
+    )
+    yield _template(
+        site,
+        "gpu-commons-replicationcontrollers",
+        _rule("", "v1", ["replicationcontrollers"], both),
         "object.spec.template",
         labelled.format("variables.inner"),
     )
