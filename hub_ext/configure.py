@@ -150,6 +150,7 @@ def _remember(site: _Site, hub: str) -> None:
         policy=told["GPU_COMMONS_POLICY"],
         api=_api(site),
         ledger_url=_noted(told.get("GPU_COMMONS_LEDGER_URL", "")),
+        engine=told.get("GPU_COMMONS_ENGINE", "embedded"),
         set={
             "hub_version": ".".join(str(part) for part in version_info[:3]),
             "slow_spawn_timeout": c.JupyterHub.tornado_settings["slow_spawn_timeout"],

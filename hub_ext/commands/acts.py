@@ -74,7 +74,8 @@ def _in_its_place(site: Onsite) -> Iterator[tuple[Governor, datetime]]:
     with reading(site.state, url=site.ledger_url):
         # Looked at first: opening would make a ledger where a wrong directory was named.
         pass
-    settings = GovernorConfig(state=str(site.state), hub=site.hub).settings()
+    told = {"state": str(site.state), "hub": site.hub, "engine": site.engine}
+    settings = GovernorConfig(**told).settings()
     ledger = Ledger.open(site.state, hub=site.hub, url=site.ledger_url)
     core = Governor(ledger, Samples.open(site.state), settings, alive=machine.probe)
     try:

@@ -26,6 +26,8 @@ class Onsite:
     policy: Path | None
     api: str
     ledger_url: str | None = field(repr=False)
+    engine: str
+    """Who admits, as in the governor's settings: what stands in for it goes by the same rules."""
 
     def governor(self) -> int | None:
         """Pid of the living governor (0 where it cannot be told), or None."""
@@ -85,6 +87,7 @@ def onsite(state: Path | str | None) -> Onsite:
         ledger_url=os.environ.get("GPU_COMMONS_LEDGER_URL")
         or str(noted.get("ledger_url") or "")
         or None,
+        engine=os.environ.get("GPU_COMMONS_ENGINE") or str(noted.get("engine") or "embedded"),
     )
 
 

@@ -218,6 +218,12 @@ def test_settings_reach_the_services_as_environment(tmp_path: Path, policy: Path
     assert services(c)["gpu-commons-agent"]["command"][-3:] == ["agent", "--period", "2"]
 
 
+def test_commands_on_this_machine_learn_who_admits(tmp_path: Path, policy: Path) -> None:
+    plain = configure(Config(), policy=policy, state=tmp_path / "a")
+    kueue = configure(Config(), policy=policy, state=tmp_path / "b", settings={"engine": "kueue"})
+    assert (plain.run()["engine"], kueue.run()["engine"]) == ("embedded", "kueue")
+
+
 def test_the_ledgers_address_reaches_the_governor_alone(
     tmp_path: Path, policy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

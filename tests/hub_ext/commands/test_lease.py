@@ -157,6 +157,17 @@ def test_where_none_lives_a_lease_is_released_and_granted_again(
     assert lease.process.pid == sleeper.pid
 
 
+def test_where_kueue_admits_a_lease_is_not_moved_though_no_governor_lives(
+    site: Site, sleeper: subprocess.Popen[bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lease = runs_as(site, "vera", sleeper)
+    site.governor.close()
+    (site.state / "run.json").write_text(json.dumps({"engine": "kueue"}))
+    assert gpu_commons("move", lease, "--team", "speech", "--reason", "their week") == 1
+    assert "start it again for the other team" in capsys.readouterr().err
+    assert events(site) == []
+
+
 def test_where_none_lives_a_lease_is_let_live_longer(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
