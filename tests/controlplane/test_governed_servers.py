@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from hub_ext.kube.podterms import PRIORITY_CLASS
 from hub_ext.lease import Liveness
 from tests.controlplane.governed import OPTIONS, Cluster, governed_cluster
 from tests.controlplane.kubelet import faults
@@ -35,7 +36,7 @@ def cluster(whole: Cluster) -> Iterator[Cluster]:
 def test_a_server_starts_where_pod_security_is_restricted(cluster: Cluster) -> None:
     cluster.hub.start_server("ada", OPTIONS)
     (pod,) = cluster.pods()
-    assert pod["spec"]["priority"] == 100
+    assert pod["spec"]["priorityClassName"] == PRIORITY_CLASS
     (container,) = pod["spec"]["containers"]
     assert container["resources"]["limits"]["nvidia.com/mig-1g.10gb"] == "1"
     assert call("GET", f"{cluster.hub.url}/user/ada/api").status == 200
