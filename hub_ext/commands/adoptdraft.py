@@ -8,7 +8,7 @@ from ..i18n import _
 from ..kube.adopting import GPU, MIG, Found, FoundNode, FoundPool, FoundQueue, FoundQuota
 from ..mig.geometry import geometry, place, profile_units, table
 from ..units import UNITS_PER_GPU, Units, quota_text
-from .drafting import check, free, key, text
+from .drafting import IDLE, OPENING, check, free, key, text
 from .init.found import model_name, slug
 
 MOST_GPUS = 64
@@ -21,24 +21,11 @@ _HEAD = """\
 # `# CHECK:`, then ask `gpu-commons check` about this file. `gpu-commons render --apply` makes
 # queues of its own from it; when they serve, take the old ones away, or both give the same GPUs.
 
-version: 1
-currency: EUR # CHECK: the currency of your prices.
-timezone: UTC # CHECK: the zone in which your days and months begin, for example Europe/Paris.
-
-# Nothing is refused or stopped yet but for a device that is not free.
-modes:
-  quota: observe
-  idle: observe
 """
 
 _TAIL = """\
 
 prices: [] # CHECK: without prices everything is "not priced".
-
-# CHECK: when a server counts as idle, and how long it is warned.
-idle:
-  whole: { applies: [gpu], limit: 1h, notice: 15m }
-  slices: { applies: [mig], limit: 2h, notice: 15m }
 """
 
 
@@ -61,12 +48,12 @@ def draft(there: Found) -> str:
     pools = {pool.was.flavor: pool for pool in _pools(there.pools)}
     usable = [queue for queue in there.queues if queue.usable]
     lines = [
-        *_HEAD.splitlines(),
+        *(_HEAD + OPENING).splitlines(),
         *_pool_lines(list(pools.values())),
         *_team_lines(usable, pools),
         *_project_lines(usable),
         *_profile_lines(list(pools.values())),
-        *_TAIL.splitlines(),
+        *(_TAIL + IDLE).splitlines(),
     ]
     return "\n".join(lines) + "\n"
 

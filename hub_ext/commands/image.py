@@ -23,8 +23,8 @@ from ..policy.model import EnvironmentPin, Policy
 from ..policy.problems import listed, nearest, quoted
 from ..service.pinned import Pinned, pins_of
 from .columns import print_table
-from .onsite import Onsite, add_reason, add_verb, onsite, reason_of
-from .policyfile import named, sum_of, tell_outcome, text_of, written
+from .onsite import Onsite, add_reason, onsite, reason_of
+from .policyfile import named, policy_verb, sum_of, tell_outcome, text_of, written
 
 NOTHING = "-"
 MOST = 10_000
@@ -63,11 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _verb(
     verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, line: str
 ) -> argparse.ArgumentParser:
-    parser = add_verb(verbs, name, line)
+    parser = policy_verb(verbs, name, line)
     parser.add_argument("project", metavar="PROJECT", help=_("the project"))
-    parser.add_argument(
-        "--policy", type=Path, metavar="FILE", help=_("policy file (default: the hub's)")
-    )
     return parser
 
 

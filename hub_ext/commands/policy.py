@@ -15,8 +15,8 @@ from ..ledger.beside import reading
 from ..ledger.generations import Generation
 from ..policy.load import loads
 from ..service.accepting import LEAST_DIGITS
-from .onsite import Onsite, add_reason, add_verb, onsite, reason_of
-from .policyfile import leave_word, named, sum_of, tell_outcome, text_of, written
+from .onsite import Onsite, add_reason, onsite, reason_of
+from .policyfile import leave_word, named, policy_verb, sum_of, tell_outcome, text_of, written
 from .replacing import patch
 
 MOST = 10_000
@@ -26,31 +26,21 @@ MOST = 10_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    listing = _verb(verbs, "history", _("list the policies that were in force, newest first"))
+    listing = policy_verb(verbs, "history", _("list the policies that were in force, newest first"))
     listing.add_argument("--limit", type=int, default=20, help=_("at most so many (default 20)"))
-    between = _verb(
+    between = policy_verb(
         verbs, "diff", _("show what changed between generations, or from one to the file")
     )
     between.add_argument("old", type=int, nargs="?", metavar="N", help=_("default: in force"))
     between.add_argument("new", type=int, nargs="?", metavar="M", help=_("default: the file"))
-    back = _verb(verbs, "rollback", _("put the text of a generation into the policy file"))
+    back = policy_verb(verbs, "rollback", _("put the text of a generation into the policy file"))
     back.add_argument("number", type=int, metavar="N", help=_("the generation to go back to"))
     add_reason(back)
-    word = _verb(verbs, "accept", _("confirm a changed file that waits (apply: accept)"))
+    word = policy_verb(verbs, "accept", _("confirm a changed file that waits (apply: accept)"))
     word.add_argument("sha256", metavar="SHA", help=_("its SHA-256, 8 digits or more"))
     word.add_argument(
         "--reason", default=_("accepted on the command line"), help=_("why; recorded with it")
     )
-
-
-def _verb(
-    verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, line: str
-) -> argparse.ArgumentParser:
-    parser = add_verb(verbs, name, line)
-    parser.add_argument(
-        "--policy", type=Path, metavar="FILE", help=_("policy file (default: the hub's)")
-    )
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 Who did it and why is left for the governor, which makes the new generation of the file.
 """
 
+import argparse
 import hashlib
 import sys
 import time
@@ -13,11 +14,22 @@ from ..errors import GpuCommonsError
 from ..i18n import _
 from ..ledger.beside import reading
 from ..service.consent import Consent, leave
-from .onsite import Onsite, actor
+from .onsite import Onsite, actor, add_verb
 from .replacing import patch, replace
 
 _WAIT_S, _EVERY_S = 5.0, 0.1
 """How long a living governor is given to take a change; it looks once a second."""
+
+
+def policy_verb(
+    verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, line: str
+) -> argparse.ArgumentParser:
+    """Declare one verb of a command that reads or changes the policy file."""
+    parser = add_verb(verbs, name, line)
+    parser.add_argument(
+        "--policy", type=Path, metavar="FILE", help=_("policy file (default: the hub's)")
+    )
+    return parser
 
 
 def named(file: Path | None) -> Path:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...i18n import _
 from ...mig.geometry import geometry, place
-from ..drafting import check, free, key, printable, text
+from ..drafting import IDLE, OPENING, check, free, key, printable, text
 from .found import Cards, Wish, slug
 
 MOST_GPUS = 64
@@ -51,11 +51,11 @@ def draft(found: Sources) -> str:
     """Write the policy."""
     pools = _pools(found.cards or (SIMULATED,))
     lines = [
-        *_HEAD.splitlines(),
+        *(_HEAD + OPENING).splitlines(),
         *_pool_lines(pools, found),
         *_team_lines(pools, found),
         *_profile_lines(pools, found),
-        *_TAIL.splitlines(),
+        *(_TAIL + IDLE).splitlines(),
     ]
     return "\n".join(lines) + "\n"
 
@@ -66,15 +66,6 @@ _HEAD = """\
 # A first policy, written by `gpu-commons init` from what it found. Go through every `# CHECK:`,
 # then ask `gpu-commons check` about this file.
 
-version: 1
-currency: EUR # CHECK: the currency of your prices.
-timezone: UTC # CHECK: the zone in which your days and months begin, for example Europe/Paris.
-
-# Nothing is refused or stopped yet but for a device that is not free: what would have been
-# decided is recorded. Change these to `advise` or `enforce` when you agree with it.
-modes:
-  quota: observe
-  idle: observe
 """
 
 _TAIL = """\
@@ -83,11 +74,6 @@ _TAIL = """\
 # prices:
 #   - { pool: NAME, flavor: gpu, from: 2026-12-01, per_hour: "1.10" }
 prices: []
-
-# CHECK: when a server counts as idle, and how long it is warned.
-idle:
-  whole: { applies: [gpu], limit: 1h, notice: 15m }
-  slices: { applies: [mig], limit: 2h, notice: 15m }
 """
 
 
