@@ -109,3 +109,18 @@ def test_waiting_longer_never_lowers_a_request(one: timedelta, other: timedelta,
     at_first = weigh(rules, task=task, waited=first, recent_s=3600)
     later = weigh(rules, task=task, waited=second, recent_s=3600)
     assert at_first.total <= later.total
+
+
+@given(points, st.integers(0, 10**7), points)
+def test_recent_use_never_brings_a_request_below_a_lease_that_is_called_in(
+    task: int, used: int, called_in: int
+) -> None:
+    """K11: without the limit 1000 + 0 - 30 would fall below a running lease at 999."""
+    rules = ranking(policy({"t": {"title": "T", "weight": task}}))
+    waiting = weigh(rules, task=task, waited=timedelta(0), recent_s=used)
+    assert called_in < 1000 <= waiting.number <= 1999 < started(waiting.total) <= 2999
+
+
+def test_no_weight_and_much_recent_use_is_number_1000() -> None:
+    weight = weigh(ranking(policy()), task=0, waited=timedelta(0), recent_s=15 * 3600)
+    assert (weight.recent, weight.number) == (30, 1000)
