@@ -14,8 +14,8 @@ from ..errors import GpuCommonsError, PolicyError
 from ..i18n import _, ngettext
 from ..kube.adopting import Found, FoundQueue, found
 from ..kube.api import Api
-from ..kube.inspecting import listed
 from ..kube.objects import GROUP, VERSION
+from ..kube.paging import listed
 from ..policy.load import loads
 from .adoptdraft import draft
 

@@ -16,6 +16,7 @@ from .answers import MissingError, NotServedError
 from .difference import Cluster, Difference, Spot
 from .leaving import leaving
 from .names import FIELD_MANAGER
+from .paging import listed
 from .render.kinds import KINDS, Manifest, kind_of, place_of
 from .render.marks import ANNOTATION_CONTENT, LABEL_RENDERED, RENDERED
 from .render.text import yaml_text
@@ -28,7 +29,7 @@ _R = TypeVar("_R")
 _AT_ONCE = 8
 """Requests in flight: an API server in production has others to serve."""
 
-_PAGE = 500
+_OURS = f"{LABEL_RENDERED}={RENDERED}"
 _SERVERS_OWN = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
 """Fields of metadata that the server writes; they differ without a difference."""
 
@@ -132,9 +133,9 @@ def _path(spot: Spot) -> str:
 async def _ours(cluster: Cluster, needed: set[str]) -> dict[Spot, Manifest]:
     """Find all that carries our mark, of every kind that is ever rendered."""
 
-    async def listed(kind: str) -> list[tuple[Spot, Manifest]]:
+    async def own_of(kind: str) -> list[tuple[Spot, Manifest]]:
         try:
-            found = await _pages(cluster, KINDS[kind].path())
+            found = await listed(cluster, KINDS[kind].path(), _OURS)
         except NotServedError:
             if kind in needed:
                 raise GpuCommonsError(_lacking(kind)) from None
@@ -143,22 +144,7 @@ async def _ours(cluster: Cluster, needed: set[str]) -> dict[Spot, Manifest]:
         own = {"apiVersion": KINDS[kind].version, "kind": kind}
         return [(place_of({**own, **one}), {**own, **one}) for one in found]
 
-    return dict(one for group in await _all(list(KINDS), listed) for one in group)
-
-
-async def _pages(cluster: Cluster, path: str) -> list[Manifest]:
-    query: dict[str, str | int | bool] = {
-        "labelSelector": f"{LABEL_RENDERED}={RENDERED}",
-        "limit": _PAGE,
-    }
-    found: list[Manifest] = []
-    while True:
-        answer = await cluster.get(path, query)
-        found += answer.get("items") or []
-        token = (answer.get("metadata") or {}).get("continue")
-        if not token:
-            return found
-        query["continue"] = token
+    return dict(one for group in await _all(list(KINDS), own_of) for one in group)
 
 
 def _lacking(kind: str) -> str:

@@ -11,12 +11,12 @@ from .answers import MissingError, NotServedError
 from .api import Api
 from .demands import Cluster
 from .objects import GROUP, VERSION, Body
+from .paging import listed
 from .rights import Roles, writers
 
 _KUEUE = f"/apis/{GROUP}/{VERSION}"
 _RIGHTS = "/apis/rbac.authorization.k8s.io/v1"
 _FILE = "controller_manager_config.yaml"
-_PAGE = 500
 
 
 async def inspect(api: Api, homes: frozenset[str], kueue_namespace: str) -> Cluster:
@@ -44,19 +44,6 @@ async def inspect(api: Api, homes: frozenset[str], kueue_namespace: str) -> Clus
         await _allowed(api, "/api/v1/limitranges"),
         await _writers(api, homes),
     )
-
-
-async def listed(api: Api, path: str) -> tuple[Body, ...]:
-    """Read every object of a list, page by page."""
-    found: list[Body] = []
-    query: dict[str, str | int | bool] = {"limit": _PAGE}
-    while True:
-        page = await api.get(path, query)
-        found += page.get("items") or []
-        more = (page.get("metadata") or {}).get("continue")
-        if not more:
-            return tuple(found)
-        query["continue"] = more
 
 
 async def _configuration(api: Api, namespace: str) -> Body | None:

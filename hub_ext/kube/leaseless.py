@@ -13,6 +13,7 @@ from ..lease import OpenLease
 from .answers import MissingError
 from .api import Api
 from .names import LABEL_HUB, LABEL_LEASE, label_value
+from .paging import listed
 
 _SERVERS = "component=singleuser-server"
 """Label that KubeSpawner gives every server's pod."""
@@ -20,7 +21,6 @@ _SERVERS = "component=singleuser-server"
 _USER, _SERVER = "hub.jupyter.org/username", "hub.jupyter.org/servername"
 _NVIDIA = "nvidia.com/"
 _OVER = frozenset({"Succeeded", "Failed"})
-_PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +104,8 @@ class Servers:
         RefusedError
             When pods may not be listed there.
         """
-        query: dict[str, str | int | bool] = {"labelSelector": _SERVERS, "limit": _PAGE}
-        found: list[Holder] = []
-        while True:
-            page = await self._api.get(f"/api/v1/namespaces/{namespace}/pods", query)
-            found += [one for pod in page.get("items") or () if (one := holder_of(pod)) is not None]
-            more = (page.get("metadata") or {}).get("continue")
-            if not more:
-                return tuple(found)
-            query["continue"] = more
+        pods = await listed(self._api, f"/api/v1/namespaces/{namespace}/pods", _SERVERS)
+        return tuple(one for pod in pods if (one := holder_of(pod)) is not None)
 
     async def end(self, one: Holder) -> None:
         """Ask exactly this pod to end: another of the same name, made since, is left alone."""

@@ -9,10 +9,10 @@ from typing import Any
 
 from ..errors import UnitError
 from .api import Api
+from .paging import listed
 from .quantity import whole
 
 _PATH = "/api/v1/nodes"
-_PAGE = 500
 _PREFIX = "nvidia.com/"
 
 
@@ -35,15 +35,7 @@ async def offers(api: Api) -> tuple[NodeOffer, ...]:
     RefusedError
         When machines may not be read.
     """
-    found: list[NodeOffer] = []
-    query: dict[str, str | int | bool] = {"limit": _PAGE}
-    while True:
-        page = await api.get(_PATH, query)
-        found += [offer_of(one) for one in page.get("items") or ()]
-        more = (page.get("metadata") or {}).get("continue")
-        if not more:
-            return tuple(found)
-        query["continue"] = more
+    return tuple(offer_of(one) for one in await listed(api, _PATH))
 
 
 def offer_of(body: dict[str, Any]) -> NodeOffer:

@@ -11,11 +11,11 @@ from ..errors import RefusedError, UnreachableError
 from ..lease import LeaseId, Liveness, OpenLease, pod_liveness
 from .api import Api
 from .names import LABEL_LEASE, label_value
+from .paging import listed
 
 _LOG = logging.getLogger(__name__)
 
 _STRONGEST = (Liveness.alive, Liveness.unknown, Liveness.gone)
-_PAGE = 500
 
 
 class Standing:
@@ -72,19 +72,12 @@ class Standing:
 
     async def _seen(self, namespace: str) -> dict[str, Liveness]:
         """Tell by lease; of several pods of one lease the one counts that proves least."""
-        path = f"/api/v1/namespaces/{namespace}/pods"
-        query: dict[str, str | int | bool] = {"labelSelector": LABEL_LEASE, "limit": _PAGE}
         seen: dict[str, Liveness] = {}
-        while True:
-            page = await self._api.get(path, query)
-            for pod in page.get("items") or ():
-                lease = _lease_of(pod)
-                both = (pod_liveness(pod), seen.get(lease, Liveness.gone))
-                seen[lease] = min(both, key=_STRONGEST.index)
-            more = (page.get("metadata") or {}).get("continue")
-            if not more:
-                return seen
-            query["continue"] = more
+        for pod in await listed(self._api, f"/api/v1/namespaces/{namespace}/pods", LABEL_LEASE):
+            lease = _lease_of(pod)
+            both = (pod_liveness(pod), seen.get(lease, Liveness.gone))
+            seen[lease] = min(both, key=_STRONGEST.index)
+        return seen
 
 
 def _lease_of(pod: dict[str, Any]) -> str:
