@@ -4,6 +4,7 @@ Each value is frozen and serves the domain and the wire at once, so that no seco
 lease exists. Durations carry `_s`, money `_micro`, quota `units`; instants are aware UTC.
 """
 
+from .activity import Activity
 from .announcing import Exemption, ExemptionSheet, Maintenance, MaintenanceSheet, Subject
 from .asking import (
     SHARE_MARK,
@@ -39,6 +40,7 @@ from .samples import (
     Inventory,
     ProcessSample,
     SampleBatch,
+    StrayProcess,
     WatchItem,
     WatchList,
 )
@@ -94,6 +96,7 @@ __all__ = [
     "HOLDING",
     "NEEDS_PROOF",
     "SHARE_MARK",
+    "Activity",
     "Actor",
     "AgentState",
     "Amount",
@@ -174,6 +177,7 @@ __all__ = [
     "Signal",
     "Spot",
     "Standing",
+    "StrayProcess",
     "Stretch",
     "Subject",
     "SwitchOffer",

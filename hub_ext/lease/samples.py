@@ -19,25 +19,66 @@ class Inventory(Value):
     """Why devices or figures are missing, in words for the admin."""
 
 
+Percent = Annotated[int, Field(ge=0, le=100)]
+Figure = Annotated[int, Field(ge=0)]
+
+
 class DeviceSample(Value):
     """One reading of one device; a figure that the driver does not offer is None, never 0."""
 
     device: DeviceId
     at: AwareDatetime
-    util_percent: Annotated[int, Field(ge=0, le=100)] | None
-    memory_used_bytes: Annotated[int, Field(ge=0)] | None
-    memory_total_bytes: Annotated[int, Field(ge=0)] | None
+    util_percent: Percent | None
+    memory_used_bytes: Figure | None
+    memory_total_bytes: Figure | None
     absent: str = ""
+    """Why utilisation or memory is missing."""
+    sm_percent: Percent | None = None
+    """Share of the multiprocessors that computed; by GPM alone (Hopper and newer)."""
+    dram_percent: Percent | None = None
+    """Share of the memory's bandwidth; by GPM alone."""
+    pcie_kib_s: Figure | None = None
+    """KiB a second over PCIe, both ways; None for a MIG device."""
+    power_mw: Figure | None = None
+    """Mean power since the last reading, from the energy counter of the board; None with MIG."""
+    processes: Figure | None = None
+    """Processes that compute on it."""
+    process_changes: Figure | None = None
+    """Processes that came or went since the last reading; None at the first."""
 
 
 class ProcessSample(Value):
-    """CPU of all processes of one lease over the last period, in thousandths of a core."""
+    """What all processes of one lease did over the last period; unknown is None.
+
+    `scope` says who counted: the lease's cgroup, or the sum over processes that carry its mark.
+    """
 
     lease_id: LeaseId
     at: AwareDatetime
-    cpu_millis: Annotated[int, Field(ge=0)] | None
-    processes: Annotated[int, Field(ge=0)] | None
+    cpu_millis: Figure | None
+    """Thousandths of a core."""
+    processes: Figure | None
     absent: str = ""
+    scope: Literal["process", "cgroup"] = "process"
+    disk_bytes_s: Figure | None = None
+    """Bytes read and written a second, on block devices (cgroup) or by the processes."""
+    net_bytes_s: Figure | None = None
+    """Bytes in and out a second in the server's network namespace; None where it has none."""
+    memory_bytes: Figure | None = None
+    cpu_stalled_percent: Percent | None = None
+    """Share of the period in which some of it waited for a CPU: throttled, or by pressure."""
+    disk_stalled_percent: Percent | None = None
+    """Share of the period in which some of it waited for a disk."""
+
+
+class StrayProcess(Value):
+    """A process on a device that belongs to no open lease of that device."""
+
+    device: DeviceId
+    pid: Annotated[int, Field(gt=0)]
+    memory_bytes: Figure | None
+    lease_id: LeaseId | None = None
+    """The lease whose mark it carries, where it carries one."""
 
 
 class FaultSign(Value):
@@ -70,6 +111,8 @@ class SampleBatch(Value):
     devices: tuple[DeviceSample, ...] = ()
     processes: tuple[ProcessSample, ...] = ()
     health: tuple[DeviceHealth, ...] = ()
+    strays: tuple[StrayProcess, ...] | None = None
+    """None where the processes on devices cannot be told apart from here."""
 
 
 class WatchItem(Value):

@@ -55,6 +55,12 @@ sample = Table(
     Column("memory_used_bytes", Whole),
     Column("memory_total_bytes", Whole),
     Column("absent", Text, nullable=False),
+    Column("sm_percent", Whole),
+    Column("dram_percent", Whole),
+    Column("pcie_kib_s", Whole),
+    Column("power_mw", Whole),
+    Column("processes", Whole),
+    Column("process_changes", Whole),
     Index("ix_sample_at", "at"),
 )
 
@@ -66,6 +72,12 @@ process_sample = Table(
     Column("cpu_millis", Whole),
     Column("processes", Whole),
     Column("absent", Text, nullable=False),
+    Column("scope", Text, nullable=False, server_default="process"),
+    Column("disk_bytes_s", Whole),
+    Column("net_bytes_s", Whole),
+    Column("memory_bytes", Whole),
+    Column("cpu_stalled_percent", Whole),
+    Column("disk_stalled_percent", Whole),
     Index("ix_process_sample_at", "at"),
 )
 

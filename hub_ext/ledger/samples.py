@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import Connection, inspect, select
+from sqlalchemy import DDL, Connection, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.schema import CreateColumn
 
 from ..i18n import _
 from ..lease import DeviceId, DeviceSample, LeaseId, ProcessSample, SampleBatch
@@ -176,11 +177,24 @@ def _opened(path: Path) -> Connection:
     try:
         with connection.begin():
             metadata.create_all(connection)
+            _widen(connection)
             _check_layout(connection)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _widen(connection: Connection) -> None:
+    """Add the columns that a file of an older version lacks; what was not read then is unknown."""
+    inspector = inspect(connection)
+    for table in metadata.sorted_tables:
+        found = {column["name"] for column in inspector.get_columns(table.name)}
+        lacking = [one for one in table.columns if one.name not in found]
+        if all(one.nullable or one.server_default is not None for one in lacking):
+            for column in lacking:
+                made = CreateColumn(column).compile(connection).string
+                connection.execute(DDL(f"ALTER TABLE {table.name} ADD COLUMN {made}"))
 
 
 def _check_layout(connection: Connection) -> None:

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from hub_ext.lease import DeviceId, DeviceSample, LeaseId, ProcessSample, SampleBatch
 from hub_ext.ledger import readings
 from hub_ext.ledger.samples import FILE, Samples
+from hub_ext.units import instant_us
 from tests.support.ledger_parts import NOON, SECOND
 
 ONE, TWO = DeviceId("GPU-1"), DeviceId("GPU-2")
@@ -187,3 +189,17 @@ def test_no_directory_and_no_number_too_large_raise(samples: Samples, tmp_path: 
     samples.add(batch(huge), now=NOON, holders={})
     assert samples.problem
     assert samples.recent(ONE, NOON) == ()
+
+
+def test_a_file_of_an_older_version_is_widened_and_keeps_its_readings(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / FILE)) as file, file:
+        file.execute(
+            "CREATE TABLE sample (device TEXT, at BIGINT, util_percent BIGINT, "
+            "memory_used_bytes BIGINT, memory_total_bytes BIGINT, absent TEXT NOT NULL, "
+            "PRIMARY KEY (device, at))"
+        )
+        file.execute("INSERT INTO sample VALUES (?, ?, 7, 1, 2, '')", (ONE, instant_us(NOON)))
+    samples = Samples.open(tmp_path)
+    (kept,) = samples.recent(ONE, NOON)
+    assert (kept.util_percent, kept.processes, samples.problem) == (7, None, "")
+    samples.close()
