@@ -6,6 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
+PYTHON312 ?= python3.12
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -28,10 +29,10 @@ LAB_SOURCES := $(shell find labextension/src labextension/style labextension/sch
   labextension/package.json labextension/tsconfig.json
 PY_SOURCES := hub_ext spawner labextension tests config docs/conf.py
 
-.PHONY: help demo test test-python test-lab test-again test-kube lint types format bench chaos conformance docs build lab lock strings gpu-check clean
+.PHONY: help demo test test-python test-lab test-again test-kube lint types format bench chaos conformance docs build lab lock strings gpu-check focus-validator clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(LAB_READY) $(NPM_READY) $(PLOTLY) ## start a whole hub with simulated GPUs on 127.0.0.1
 	@exec $(BIN)/gpu-commons demo
@@ -96,6 +97,10 @@ strings: $(DEV_READY) ## gather the words for translators into build/gpu_commons
 
 gpu-check: $(RUN_READY) ## read the GPUs of this machine once and print what was found
 	@$(BIN)/python -m tests.support.gpu_check
+
+focus-validator: ## install the official validator of FOCUS 1.2 for the tests (needs Python 3.12)
+	@$(PYTHON312) -m venv .cache/focus-validator
+	@.cache/focus-validator/bin/pip -q install 'focus-validator==2.2.1' 'pyarrow==25.0.1'
 
 lock: $(DEV_READY) ## resolve requirements/*.in again, with hashes (needs uv)
 	@cd requirements && for name in run dev node hub55; do \

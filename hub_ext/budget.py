@@ -80,10 +80,11 @@ def periods(budget: Budget, zone: str, start: datetime, end: datetime) -> tuple[
     if budget.period != "month":
         term = Period(day_start(budget.period.from_, zone), day_start(budget.period.until, zone))
         return (term,) if term.start < end and start < term.end else ()
-    return tuple(_months(zone, start, end))
+    return tuple(months(zone, start, end))
 
 
-def _months(zone: str, start: datetime, end: datetime) -> Iterator[Period]:
+def months(zone: str, start: datetime, end: datetime) -> Iterator[Period]:
+    """List the months of a zone that [start, end) touches, in order."""
     first = start.astimezone(ZoneInfo(zone)).date().replace(day=1)
     while (begin := day_start(first, zone)) < end:
         first = _next_month(first)

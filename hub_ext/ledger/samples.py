@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import DDL, Connection, inspect, select
+from sqlalchemy import Connection, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateColumn
 
@@ -194,7 +194,7 @@ def _widen(connection: Connection) -> None:
         if all(one.nullable or one.server_default is not None for one in lacking):
             for column in lacking:
                 made = CreateColumn(column).compile(connection).string
-                connection.execute(DDL(f"ALTER TABLE {table.name} ADD COLUMN {made}"))
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {made}")
 
 
 def _check_layout(connection: Connection) -> None:

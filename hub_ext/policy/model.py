@@ -27,6 +27,7 @@ from .model_profiles import (
     flavor_kind,
     flavor_name,
 )
+from .model_statement import Statement
 from .model_tasks import TaskType
 from .model_teams import EnvironmentPin, Project, Quota, Team
 from .model_times import IdleRule, Mode, Modes, NoticeTimes
@@ -59,6 +60,7 @@ __all__ = [
     "Quota",
     "Reservable",
     "ShareFlavor",
+    "Statement",
     "TaskType",
     "Team",
     "Term",
@@ -102,6 +104,8 @@ class Policy(Part):
     """Dated prices. What has none is shown as "not priced"."""
     budgets: dict[Name, Budget] = {}
     """Money that teams, projects and people may spend, by name."""
+    statement: Statement = Statement()
+    """Whether charges are shown or paid, and what exports call those who take part."""
     idle: dict[Name, IdleRule] = {}
     """Idle rules by name; at most one for each kind of flavor."""
     notice: NoticeTimes = NoticeTimes()
