@@ -35,6 +35,7 @@ COMMANDS: dict[str, str] = {
     "limits": _("list every rule that binds a person"),
     "reserve": _("see reservations, make one for somebody, call one off"),
     "ledger": _("verify the ledger, back it up, bring it back, move it"),
+    "month": _("list closed months, close the next one, correct a charge"),
     "export": _("write charges of a month as FOCUS, CSV or JSON"),
     "busy": _("keep a simulated GPU busy for a while"),
     "demo": _("start a whole hub with simulated GPUs on this machine"),

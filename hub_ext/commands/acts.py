@@ -61,14 +61,14 @@ def carry_out(site: Onsite, act: Act[T]) -> Done[T]:
     pid = site.governor()
     if pid is not None:
         return Done(asked(site, pid, act.path, act.gives, act.body), alone=False)
-    with _in_its_place(site) as (core, now):
+    with in_its_place(site) as (core, now):
         value = act.by_hand(core, now)
     print(_("No governor lives; this was recorded in its place."))
     return Done(value, alone=True)
 
 
 @contextmanager
-def _in_its_place(site: Onsite) -> Iterator[tuple[Governor, datetime]]:
+def in_its_place(site: Onsite) -> Iterator[tuple[Governor, datetime]]:
     """Be the governor for one act: its lock, its epoch, its rules; LedgerError where one lives."""
     now = datetime.now(UTC)
     with reading(site.state, url=site.ledger_url):

@@ -214,3 +214,5 @@ class Posting(Value):
     amount_micro: int | None
     currency: ShortText
     cause: Cause | None = None
+    corrects: str | None = None
+    """The charge that it reverses or restates, as `lease start/end`; None for a charge of time."""

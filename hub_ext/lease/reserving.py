@@ -32,7 +32,10 @@ UNUSED = "reserved-unused"
 REST: dict[Alone, str] = {"gpu": "rest-of-gpu", "node": "rest-of-node"}
 """Flavor of a charge for what is kept empty beside a lease that is alone."""
 
-ASIDE = frozenset({UNUSED, *REST.values()})
+CORRECTION = "correction"
+"""Flavor of a charge that reverses or restates another one: money without time."""
+
+ASIDE = frozenset({UNUSED, CORRECTION, *REST.values()})
 """Flavors of charges that stand beside a lease and are none."""
 
 

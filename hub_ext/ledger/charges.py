@@ -9,17 +9,20 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Row, and_, func, insert, not_, or_, select
+from sqlalchemy import ColumnElement, Row, and_, func, insert, not_, or_, select
 
 from ..errors import LedgerError
 from ..lease import GOVERNOR, Actor, Event, LeaseId, Posting
 from ..units import instant_us
-from .records import Records
-from .schema import LARGEST, instant, posting
+from .records import Records, event_of
+from .schema import LARGEST, event, instant, posting
 from .tally import Line, Stretch, Sums, part_of
 
 CHARGE_POSTED = "charge.posted"
 """Kind of the event that carries the postings of one lease: `{"v": 1, "postings": […]}`."""
+
+MONTH_CLOSED = "month.closed"
+"""Kind of the event whose body is a whole closed month: `{"v": 1, "month": {…}}`."""
 
 _SAME = (
     "lease_id",
@@ -35,6 +38,7 @@ _SAME = (
     "amount_micro",
     "currency",
     "cause",
+    "corrects",
 )
 
 
@@ -90,8 +94,8 @@ class Charges(Records):
         Raises
         ------
         LedgerError
-            When a posting overlaps one on the books, leaves a gap after it, or holds a number
-            that the database cannot.
+            When a posting overlaps one on the books, leaves a gap after it, begins in a closed
+            month, or holds a number that the database cannot.
         """
         lines = sorted(postings, key=lambda line: (line.lease_id, line.start, line.end))
         groups = [
@@ -114,13 +118,7 @@ class Charges(Records):
 
         Those of no length are in where they lie inside.
         """
-        first, last = instant_us(start), instant_us(end)
-        inside = and_(posting.c.start_at == posting.c.end_at, posting.c.start_at >= first)
-        query = select(posting).where(
-            posting.c.end_at >= first,
-            posting.c.start_at < last,
-            or_(posting.c.end_at > first, inside),
-        )
+        query = select(posting).where(_overlaps(instant_us(start), instant_us(end)))
         if user is not None:
             query = query.where(posting.c.user_name == user)
         if teams is not None:
@@ -168,8 +166,7 @@ class Charges(Records):
         priced = and_(
             posting.c.currency == stretch.currency,
             posting.c.amount_micro.is_not(None),
-            posting.c.end_at > first,
-            posting.c.start_at < last,
+            _overlaps(first, last),
         )
         whole = and_(posting.c.start_at >= first, posting.c.end_at <= last)
         holder = (posting.c.team, posting.c.project, posting.c.user_name)
@@ -187,6 +184,16 @@ class Charges(Records):
         query = select(func.max(posting.c.end_at)).where(posting.c.lease_id == lease_id)
         found = self._run(query).scalar()
         return None if found is None else instant(found)
+
+    def closed_until(self) -> datetime | None:
+        """End of the newest closed month; None where none is closed."""
+        if self._known.closed_until is None:
+            query = select(event).where(event.c.kind == MONTH_CLOSED)
+            row = self._run(query.order_by(event.c.seq.desc()).limit(1)).first()
+            if row is not None:
+                month: Any = event_of(row).body["month"]
+                self._known.closed_until = datetime.fromisoformat(month["end"])
+        return self._known.closed_until
 
     def _unposted(self, lease_id: LeaseId, lines: list[Posting]) -> list[Posting]:
         until = self.charged_until(lease_id)
@@ -206,13 +213,37 @@ class Charges(Records):
             until = line.end
         return lines
 
-    def _post(self, lease_id: LeaseId, lines: list[Posting], at: datetime, actor: Actor) -> None:
+    def _post(
+        self,
+        lease_id: LeaseId,
+        lines: list[Posting],
+        at: datetime,
+        actor: Actor,
+        more: dict[str, object] | None = None,
+    ) -> None:
+        closed = self.closed_until()
+        if closed is not None and lines[0].start < closed:
+            raise LedgerError(
+                f"a charge of lease {lease_id} begins at {lines[0].start}, in a month that is "
+                f"closed until {closed}; what is wrong there is corrected in the open month"
+            )
         body: dict[str, object] = {
             "v": 1,
             "postings": [line.model_dump(mode="json") for line in lines],
+            **(more or {}),
         }
         record = Event(kind=CHARGE_POSTED, at=at, lease_id=lease_id, actor=actor, body=body)
         seq = self.append(record)
         rows = [row_of_posting(line, seq, number) for number, line in enumerate(lines)]
         self._run(insert(posting), rows)
         self._known.tally.add(lines)
+
+
+def _overlaps(first: int, last: int) -> ColumnElement[bool]:
+    """What lies in [first, last) at least in part; of no length, what begins in it."""
+    inside = and_(posting.c.start_at == posting.c.end_at, posting.c.start_at >= first)
+    return and_(
+        posting.c.end_at >= first,
+        posting.c.start_at < last,
+        or_(posting.c.end_at > first, inside),
+    )

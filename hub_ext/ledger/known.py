@@ -21,6 +21,8 @@ class Known:
         """Number and chain of the newest event."""
         self.reservations: tuple[Reservation, ...] | None = None
         """All that are not over, in their order; None until they were read."""
+        self.closed_until: datetime | None = None
+        """End of the newest closed month; None until it was read, and where none is closed."""
         self.tally = Tally()
         """Sums of charges; they outlast a transaction that fails, since a refusal fails one."""
         self._leases: dict[LeaseId, OpenLease] = {}
@@ -32,6 +34,7 @@ class Known:
         """Know nothing: what a transaction that failed has read or written did not happen."""
         self.complete, self.newest, self._ordered = False, None, None
         self.reservations = None
+        self.closed_until = None
         self.tally.drop()
         self._leases.clear()
         self._order.clear()

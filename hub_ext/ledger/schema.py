@@ -147,6 +147,7 @@ posting = Table(
     Column("amount_micro", Whole),
     Column("currency", Text, nullable=False),
     Column("cause", Text),
+    Column("corrects", Text),
     UniqueConstraint("lease_id", "start_at"),
     CheckConstraint("end_at >= start_at", name="forward"),
     Index("ix_posting_end_at", "end_at"),

@@ -13,13 +13,13 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from ..errors import FencedError, LedgerError
 from ..i18n import _
-from .charges import Charges
 from .duties import Duties
 from .generations import Generations
 from .known import Known
 from .leases import Leases
 from .lock import GovernorLock
 from .migrate import migrate
+from .months import Months
 from .places import FILE, LOCK, Database, Fence, place
 from .records import words_of
 from .reservations import Reservations
@@ -41,7 +41,7 @@ TRIES = 3
 """How often a transaction is begun that the database turns away before anything is done in it."""
 
 
-class Tx(Leases, Reservations, Charges, Duties, Generations):
+class Tx(Leases, Reservations, Months, Duties, Generations):
     """One transaction on the ledger: reads see it as it stands, writes come whole or not."""
 
 

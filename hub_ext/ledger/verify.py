@@ -16,12 +16,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from ..errors import LedgerError
 from ..i18n import _
 from ..lease import Event, LeaseId, OpenLease, Posting, Value
+from ..lease.months import ClosedMonth
 from ..lease.reserving import Reservation, ReservationId
 from .charges import CHARGE_POSTED, posting_of
 from .fold import lease_in, take
 from .generations import POLICY_APPLIED
+from .known import Known
 from .leases import lease_of_row, row_of
 from .migrate import is_current
+from .months import Months, digest_of, month_in
 from .places import Database
 from .records import CHAIN_START, chained, event_of, words_of
 from .reservations import (
@@ -113,6 +116,7 @@ class _Books:
         self._policies: dict[int, tuple[int, str, str]] = {}
         self._reserved: dict[ReservationId, Reservation] = {}
         self._reserved_by: dict[ReservationId, int] = {}
+        self._months: list[ClosedMonth] = []
 
     def follow(self, connection: Connection) -> str:
         """Return the first difference; empty where there is none."""
@@ -171,6 +175,7 @@ class _Books:
         )
         self._compare_policies(connection)
         self._compare_reservations(connection)
+        self._compare_months(connection)
 
     def _compare_policies(self, connection: Connection) -> None:
         kept = set()
@@ -192,6 +197,17 @@ class _Books:
             if one is None or row is None or not self._same_reservation(one, row):
                 raise _DifferenceError(
                     _("reservation {name} differs from its events").format(name=name)
+                )
+
+    def _compare_months(self, connection: Connection) -> None:
+        books = Months(connection, "", Known())
+        for month in self._months:
+            lines = books.postings(start=month.start, end=month.end)
+            if len(lines) != month.lines or digest_of(lines) != month.digest:
+                raise _DifferenceError(
+                    _("the charges of {month} are not those it was closed with").format(
+                        month=month.name
+                    )
                 )
 
     def _same_reservation(self, one: Reservation, row: "Row[Any]") -> bool:
@@ -233,6 +249,9 @@ class _Books:
         if reserved is not None:
             take_reservation(self._reserved, reserved, record.kind)
             self._reserved_by[reserved.id] = seq
+        month = month_in(record)
+        if month is not None:
+            self._months.append(month)
         if record.kind == POLICY_APPLIED:
             body: Any = record.body
             self._policies[body["number"]] = (seq, body["sha256"], body["summary"])

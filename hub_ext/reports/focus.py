@@ -75,7 +75,7 @@ def rows(lines: Iterable[Posting], terms: Terms) -> tuple[Row, ...]:
         for line in sorted(
             filter(None, inside), key=lambda one: (one.team, one.start, one.lease_id)
         ):
-            if line.start == line.end:
+            if line.corrects is None and line.start == line.end:
                 continue
             home = _Home(month, line.team, line.currency)
             product = _product(line)
@@ -122,6 +122,8 @@ def _usage(line: Posting, home: _Home, product: Decimal, terms: Terms) -> Row:
         **_priced(line),
         **_ours(line, terms),
     }
+    if line.corrects is not None:
+        row |= _correction(line, month=home.month)
     if terms.version == "1.2":
         for kind in ("ListUnitPrice", "ContractedUnitPrice"):
             row[f"PricingCurrency{kind}"] = row[kind]
@@ -149,6 +151,20 @@ def _priced(line: Posting) -> Row:
         "SkuPriceId": f"{sku}@{line.price_micro_per_hour}",
         "SkuMeter": "Time held",
         "SkuPriceDetails": json.dumps({"x_Flavor": line.flavor, "x_Pool": line.pool or ""}),
+        "x_Priced": "true",
+    }
+
+
+def _correction(line: Posting, month: Period) -> Row:
+    """Say what is corrected, over the time of that; one of this month itself is no `Correction`."""
+    lease_id, _space, stretch = str(line.corrects).partition(" ")
+    start, end = map(datetime.fromisoformat, stretch.split("/"))
+    return {
+        "ChargeClass": "Correction" if start < month.start else "",
+        "ChargePeriodStart": _instant(start),
+        "ChargePeriodEnd": _instant(end),
+        "ChargeDescription": _("Correction of a charge of lease {lease}").format(lease=lease_id),
+        "ResourceId": lease_id,
         "x_Priced": "true",
     }
 
@@ -244,6 +260,8 @@ def _statement_id(home: _Home, terms: Terms) -> str:
 
 
 def _product(line: Posting) -> Decimal:
+    if line.corrects is not None:
+        return _money(line.amount_micro or 0)
     if line.price_micro_per_hour is None:
         return Decimal(0)
     return _EXACT.multiply(_money(line.price_micro_per_hour), _hours(line.seconds))

@@ -9,6 +9,7 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
 from ..i18n import _
+from ..lease.reserving import CORRECTION as FLAVOR
 from .focus import ADJUSTMENT, HOURS, SECONDS, USAGE, Row, money_of
 
 _PAIRS = (
@@ -21,6 +22,9 @@ _PAIRS = (
     ("SkuPriceId", "SkuId"),
 )
 """The first may stand only beside the second."""
+
+CORRECTION = "Correction"
+"""Class of a row that mends a closed month."""
 
 _UNITS = {"PricingUnit": HOURS, "ConsumedUnit": SECONDS}
 
@@ -74,14 +78,17 @@ def _costs(row: Row) -> Iterator[str]:
             yield _("{column} is not the EffectiveCost").format(column=column)
     if billed and not row["InvoiceId"]:
         yield _("BilledCost without an InvoiceId")
-    if not row["ListUnitPrice"] and row["ChargeCategory"] == USAGE and effective:
+    bare = not row["ListUnitPrice"] and row["ChargeCategory"] == USAGE
+    if bare and effective and row["x_Flavor"] != FLAVOR:
         yield _("a cost without a price")
 
 
 def _times(row: Row) -> Iterator[str]:
     names = ("BillingPeriodStart", "ChargePeriodStart", "ChargePeriodEnd", "BillingPeriodEnd")
     first, start, end, last = (datetime.fromisoformat(row[name]) for name in names)
-    if not first <= start < end <= last:
+    # What is corrected was in a former period.
+    early = row["ChargeClass"] == CORRECTION
+    if not start < end <= last or (start < first) != early:
         yield _("the charge period is not a stretch inside the billing period")
 
 

@@ -78,6 +78,12 @@ def charges(desk: Desk, lease: OpenLease, end: datetime) -> tuple[Posting, ...]:
 
 def _charges(desk: Desk, lease: OpenLease, end: datetime) -> tuple[Posting, ...]:
     start = lease.assigned_at or end
+    closed = desk.closed_until
+    if closed is not None and start < closed:
+        # Found late, as after a backup was restored: a closed month takes no charge any more.
+        lease = lease.model_copy(
+            update={"charged_until": max(lease.charged_until or closed, min(closed, end))}
+        )
     # A moment more than is charged, so that a lease of no length has a price already.
     known = spans(desk, lease, start, end + timedelta(seconds=1))
     return charge(lease, known, end, stop_limit=stop_limit(desk))

@@ -110,6 +110,8 @@ class Desk:
     """Borrowed leases that a reservation needs the end of; None before the first look."""
     behind: dict[LeaseId, timedelta] = field(default_factory=dict)
     """By how much the clock was set back under a lease since its start, and not forward again."""
+    closed_until: datetime | None = None
+    """End of the newest closed month: nothing before it is charged any more."""
     kueue: KueueBook | None = None
     """What is known of Kueue, where it admits; None where the governor does."""
     trouble: str = ""

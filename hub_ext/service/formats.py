@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from ..admission.offer import model_title
 from ..i18n import _, ngettext
 from ..lease import Device, LeaseState, Standing, local_text
-from ..lease.reserving import REST, UNUSED
+from ..lease.reserving import CORRECTION, REST, UNUSED
 from ..units import SECONDS_PER_HOUR, UNITS_PER_GPU, gpus_text, money_text
 from .slots import SLOT
 
@@ -131,6 +131,7 @@ def line_words(flavor: str) -> str:
     """What a charge is for that stands beside a lease; empty for a lease's own."""
     return {
         UNUSED: _("reserved, unused"),
+        CORRECTION: _("correction"),
         REST["gpu"]: _("rest of the GPU, kept empty"),
         REST["node"]: _("rest of the machine, kept empty"),
     }.get(flavor, "")

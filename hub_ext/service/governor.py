@@ -68,6 +68,8 @@ from .desk import Desk, Probe, fresh_id, nobody_knows
 from .dossier import Dossier
 from .forecastcore import ForecastCore
 from .kueuebook import book_for
+from .monthclosing import closed_until
+from .monthcore import MonthCore
 from .outages import read
 from .policybook import PolicyBook
 from .queuecore import QueueCore
@@ -91,6 +93,7 @@ class Governor(
     CallingCore,
     ComparingCore,
     WaitCore,
+    MonthCore,
 ):
     """One hub's governor.
 
@@ -123,6 +126,7 @@ class Governor(
             outages=read(ledger),
             exemptions=exemptions.read(ledger),
             pins=pinbook.read(ledger),
+            closed_until=closed_until(ledger),
         )
 
     # Policy

@@ -30,8 +30,11 @@ def rest_id(lease_id: LeaseId) -> LeaseId:
 
 
 def lease_of(line_id: LeaseId) -> LeaseId:
-    """Name the lease that such lines belong to; a lease's own are named as it is."""
-    return LeaseId(line_id.removesuffix(_REST))
+    """Name the lease that such lines belong to; a lease's own are named as it is.
+
+    A correction is called after the line that it corrects, see `correcting`.
+    """
+    return LeaseId(line_id.partition("~")[0].removesuffix(_REST))
 
 
 def rest_part(lease: OpenLease) -> OpenLease | None:

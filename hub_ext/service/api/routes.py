@@ -30,6 +30,7 @@ from .leases import (
     ServerLeaseHandler,
     StopHandler,
 )
+from .monthroutes import MONTH_ROUTES
 from .reservations import RESERVATION_ROUTES
 from .route import Query, Route
 from .shareroutes import SHARE_ROUTES
@@ -170,6 +171,7 @@ ROUTES = (
         queries=(Query("of", _("a lease's id, a person, or USER/SERVER; without it, one's own")),),
     ),
     *HAND_ROUTES,
+    *MONTH_ROUTES,
     *RESERVATION_ROUTES,
     *SHARE_ROUTES,
     Route(

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hub_ext.lease import LeaseId, Posting, ProjectName, TeamName, UserName
+from hub_ext.lease.reserving import CORRECTION
 from hub_ext.metering import SITE, SITE_USER, Use, charge
 from hub_ext.policy.model import Policy
 from hub_ext.policy.model_statement import Statement
@@ -164,6 +165,30 @@ def test_a_lease_split_anywhere_exports_the_same_money() -> None:
     cut = charge(lease, spans, NEW_YEAR, cuts=[NOON + timedelta(seconds=n) for n in (1, 77, 8000)])
     sums = [money_of(rows(lines, terms(showing()))) for lines in (whole, cut)]
     assert sums[0] == sums[1]
+
+
+def test_a_correction_is_a_row_of_its_class_over_the_time_of_what_it_corrects() -> None:
+    reference = f"L1 {NOON.isoformat()}/{(NOON + timedelta(hours=1)).isoformat()}"
+    lines = [
+        a_posting(
+            f"L1~7-{number}",
+            start=LATE,
+            end=LATE,
+            flavor=CORRECTION,
+            price_micro_per_hour=None,
+            amount_micro=amount,
+            corrects=reference,
+        )
+        for number, amount in enumerate((-4_200_000, 2_100_000))
+    ]
+    made = rows(lines, terms(showing()))
+    assert faults(made, books(lines)) == ()
+    assert lint("Cost and Usage", list(made)).ok
+    for row in made:
+        assert (row["ChargeClass"], row["ResourceId"]) == ("Correction", "L1")
+        assert row["ChargePeriodStart"] == "2026-11-30T12:00:00Z"
+        assert row["BillingPeriodStart"] == "2026-11-30T23:00:00Z"
+    assert [row["EffectiveCost"] for row in made] == ["-4.2", "2.1"]
 
 
 PLANTED: dict[str, Callable[[Row], Row]] = {

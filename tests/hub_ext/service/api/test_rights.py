@@ -57,6 +57,10 @@ MATRIX: dict[str, tuple[int, set[str], int]] = {
     "GET exemptions": (200, ADMINS, 403),
     "POST exemptions": (202, ADMINS, 403),
     "POST exemptions/{exemption}/end": (404, ADMINS, 403),
+    "GET months": (200, ADMINS, 403),
+    # It is not over, and there is no such charge: whoever may hears that.
+    "POST months/{month}/close": (409, ADMINS, 403),
+    "POST corrections": (404, ADMINS, 403),
     "GET reservations": (200, PEOPLE, 403),
     # No pool may be reserved there: whoever may hears that.
     "POST reservations": (403, PEOPLE, 403),
@@ -101,6 +105,8 @@ BY_HAND: dict[str, dict[str, object]] = {
         "wanted": {"subject": "person", "name": "vera", "until": "2026-12-04T09:00:00Z"}
     },
     "POST exemptions/{exemption}/end": {},
+    "POST months/{month}/close": {},
+    "POST corrections": {"wanted": {"lease_id": "l-none", "start": "2026-11-30T09:00:00Z"}},
     "POST teams/{team}/moves": {"pool": "none", "to_project": "maps", "gpus": "1"},
 }
 """What an administrator's act says beside its reason."""

@@ -1,0 +1,67 @@
+"""What must be equal before a figure is believed: sums by team, project, person, lease and ledger.
+
+Pure. A report that does not agree with the books is not made.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from ..i18n import _
+from ..lease import Posting, Usage
+from ..metering import clip
+from . import tables
+from .tables import Asked, Dimension
+
+DIMENSIONS: tuple[Dimension, ...] = ("team", "project", "user", "profile")
+
+
+def difference(lines: Iterable[Posting], ledger: Mapping[str, int], asked: Asked) -> str:
+    """Compare what reports say of charges with the ledger's own sum; empty where all agree.
+
+    Parameters
+    ----------
+    lines
+        Charges that overlap the window.
+    ledger
+        The ledger's sum of the window in micro-units, by currency, added up by the database.
+    """
+    known = tuple(lines)
+    books = {code: micro for code, micro in ledger.items() if micro}
+    for dimension in DIMENSIONS:
+        made = tables.usage(known, {}, asked, by=(dimension,))
+        by_line, by_sum = _of_rows(made), _of_sums(made)
+        for what, found in ((_("leases"), by_line), (dimension, by_sum)):
+            if found != books:
+                return _("by {what} it is {found}, in the ledger {books}").format(
+                    what=what, found=_words(found), books=_words(books)
+                )
+    return ""
+
+
+def of_lines(lines: Iterable[Posting], asked: Asked) -> dict[str, int]:
+    """Add up charges cut to the window, in micro-units by currency."""
+    sums: dict[str, int] = {}
+    for line in lines:
+        part = clip(line, asked.start, asked.end)
+        if part is not None and part.amount_micro is not None:
+            sums[part.currency] = sums.get(part.currency, 0) + part.amount_micro
+    return sums
+
+
+def _of_rows(made: Usage) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for row in made.rows:
+        if row.amount_micro:
+            sums[row.currency] = sums.get(row.currency, 0) + row.amount_micro
+    return {code: micro for code, micro in sums.items() if micro}
+
+
+def _of_sums(made: Usage) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for one in made.sums:
+        for amount in one.amounts:
+            sums[amount.currency] = sums.get(amount.currency, 0) + amount.micro
+    return {code: micro for code, micro in sums.items() if micro}
+
+
+def _words(sums: Mapping[str, int]) -> str:
+    return ", ".join(f"{code} {micro}" for code, micro in sorted(sums.items())) or "0"

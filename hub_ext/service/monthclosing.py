@@ -1,0 +1,280 @@
+"""Closes months: what must be true before, and what closing does. A closed one never reopens.
+
+Servers that run on are charged until the month's end first, so that no charge of it comes later.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from ..budget import Period, months
+from ..errors import RefusedError
+from ..i18n import _, ngettext
+from ..lease import Actor, OpenLease, Posting
+from ..lease.months import ClosedMonth, MonthCheck, MonthReview, MonthSheet, TeamSum
+from ..lease.reserving import Reservation
+from ..lease.usage import Amount
+from ..ledger.months import digest_of
+from ..ledger.reservations import CHANGED
+from ..ledger.store import Ledger
+from ..ledger.tally import Stretch
+from ..metering import clip
+from ..policy.model import Policy
+from ..reports import conservation
+from ..reports.tables import Asked
+from .closing import charges
+from .desk import Desk, Turn
+from .reservedcharges import charged
+
+SHOWN = 5
+"""Leases that are named in a line of the list; all are counted."""
+
+
+@dataclass(frozen=True)
+class _Month:
+    """The month that closes next: [start, end), by the name that people write."""
+
+    name: str
+    start: datetime
+    end: datetime
+
+
+def sheet(desk: Desk, *, now: datetime) -> MonthSheet:
+    """List the closed months, newest first, and review the next one.
+
+    Raises
+    ------
+    RefusedError
+        While no policy is in force.
+    """
+    policy = desk.book.policy
+    with desk.turn(now) as turn:
+        month = _following(turn, policy)
+        return MonthSheet(
+            timezone=policy.timezone,
+            closed=turn.tx.months()[::-1],
+            following=None if month is None else _review(turn, month),
+        )
+
+
+def close(desk: Desk, name: str, *, reason: str, actor: Actor, now: datetime) -> ClosedMonth:
+    """Close the month that is next.
+
+    Raises
+    ------
+    RefusedError
+        When it is another month's turn, or a line of the list stands in the way.
+    """
+    policy = desk.book.policy
+    with desk.turn(now, actor) as turn:
+        month = _following(turn, policy)
+        if month is None or month.name != name:
+            raise _not_its_turn(name, month)
+        review = _review(turn, month)
+        if not review.ready:
+            raise _not_ready(review)
+        _charge_all(turn, month.end)
+        lines = turn.tx.postings(start=month.start, end=month.end)
+        closed = ClosedMonth(
+            name=month.name,
+            timezone=policy.timezone,
+            start=month.start,
+            end=month.end,
+            at=now,
+            by=actor.name,
+            reason=reason,
+            teams=_by_team(lines, month),
+            amounts=_amounts(_inside(lines, month)),
+            lines=len(lines),
+            unpriced_s=_unpriced_s(lines, month),
+            digest=digest_of(lines),
+        )
+        turn.tx.close_month(closed, actor=actor)
+    # Only what is on the record holds.
+    desk.closed_until = closed.end
+    return closed
+
+
+def closed_until(ledger: Ledger) -> datetime | None:
+    """Read until when months are closed; None where none is."""
+    with ledger.transaction() as tx:
+        return tx.closed_until()
+
+
+def _following(turn: Turn, policy: Policy) -> _Month | None:
+    """Give the first month that is not closed; None where nothing was ever charged."""
+    closed = turn.tx.months()
+    if closed:
+        last = closed[-1]
+        # Named after the last one and begun at its end: the policy's zone may have changed since.
+        year, month = int(last.name[:4]), int(last.name[5:])
+        name = f"{year + month // 12}-{month % 12 + 1:02d}"
+        return _Month(name, last.end, _end_of(policy, name, last.end))
+    begun = [lease.assigned_at for lease in turn.tx.leases() if lease.assigned_at is not None]
+    first = min(filter(None, [turn.tx.first_charge(), *begun]), default=None)
+    if first is None:
+        return None
+    period = next(months(policy.timezone, first, turn.now))
+    return _Month(_name(policy, period), period.start, period.end)
+
+
+def _end_of(policy: Policy, name: str, start: datetime) -> datetime:
+    for period in months(policy.timezone, start, datetime.max.replace(tzinfo=start.tzinfo)):
+        if _name(policy, period) == name:
+            return period.end
+    raise AssertionError(name)
+
+
+def _review(turn: Turn, month: _Month) -> MonthReview:
+    lines = turn.tx.postings(start=month.start, end=month.end)
+    return MonthReview(
+        name=month.name,
+        start=month.start,
+        end=month.end,
+        checks=tuple(_checks(turn, month, lines)),
+        teams=_by_team(lines, month),
+        amounts=_amounts(_inside(lines, month)),
+        lines=len(lines),
+    )
+
+
+def _checks(turn: Turn, month: _Month, lines: tuple[Posting, ...]) -> Iterator[MonthCheck]:
+    over = turn.now >= month.end
+    yield _check(
+        "over",
+        over,
+        _("the month is over") if over else _("the month is not over; wait until it is"),
+    )
+    yield _seen(turn, month)
+    asked = Asked("all", month.start, month.end, turn.now, "")
+    wrong = conservation.difference(lines, _ledger_sums(turn, month, lines), asked)
+    agree = _("sums by team, project, person, lease and ledger agree")
+    yield _check("books", not wrong, wrong or agree)
+    unpriced = _unpriced_s(lines, month)
+    told = ngettext(
+        "{n} second had no price and is in no sum",
+        "{n} seconds had no price and are in no sum",
+        unpriced,
+    )
+    yield _check(
+        "priced",
+        not unpriced,
+        told.format(n=unpriced) if unpriced else _("all of it had a price"),
+        blocks=False,
+    )
+
+
+def _seen(turn: Turn, month: _Month) -> MonthCheck:
+    """Servers that run on must have been seen after the month's end: they are charged until it."""
+    running = _running(turn, month.end)
+    up = [one for one in running if one.started_at is not None]
+    lost = [one for one in up if one.last_seen_at is None or one.last_seen_at < month.end]
+    if lost:
+        names = ", ".join(one.id for one in lost[:SHOWN])
+        words = ngettext(
+            "{n} server was not seen since the month's end: {names}; wait until it is, or close it",
+            "{n} servers were not seen since the month's end: {names}; wait until they are, or "
+            "close them",
+            len(lost),
+        ).format(n=len(lost), names=names)
+        return _check("seen", ok=False, words=words)
+    words = ngettext(
+        "{n} server runs on and is charged until the month's end now",
+        "{n} servers run on and are charged until the month's end now",
+        len(running),
+    ).format(n=len(running))
+    return _check("seen", ok=True, words=words if running else _("no server of it runs on"))
+
+
+def _check(code: str, ok: bool, words: str, *, blocks: bool = True) -> MonthCheck:  # noqa: FBT001 - private, named by the order of a list
+    return MonthCheck(code=code, ok=ok, blocks=blocks, words=words)
+
+
+def _running(turn: Turn, end: datetime) -> list[OpenLease]:
+    """Leases that held a device at the month's end and are open still."""
+    return [
+        lease
+        for lease in turn.tx.leases()
+        if lease.assigned_at is not None and lease.assigned_at < end and lease.pool is not None
+    ]
+
+
+def _charge_all(turn: Turn, end: datetime) -> None:
+    """Charge what runs on until the month's end; what comes after is of the next one."""
+    for lease in _running(turn, end):
+        lines = [line for line in charges(turn.desk, lease, end) if line.start < line.end]
+        turn.tx.post(lines, at=turn.now, actor=turn.actor)
+        turn.record(lease.model_copy(update={"charged_until": end}))
+    for one in turn.tx.reservations():
+        current = one.current
+        if current is not None and current.kept_since is not None and current.kept_since < end:
+            turn.tx.record_reservation(
+                _kept_on(turn, one, end), CHANGED, actor=turn.actor, at=turn.now
+            )
+
+
+def _kept_on(turn: Turn, one: Reservation, end: datetime) -> Reservation:
+    settled = charged(turn, one, end)
+    if settled.current is None:
+        return settled
+    return settled.model_copy(
+        update={"current": settled.current.model_copy(update={"kept_since": end})}
+    )
+
+
+def _inside(lines: tuple[Posting, ...], month: _Month) -> list[Posting]:
+    cut = (clip(line, month.start, month.end) for line in lines)
+    return [line for line in cut if line is not None]
+
+
+def _by_team(lines: tuple[Posting, ...], month: _Month) -> tuple[TeamSum, ...]:
+    inside = _inside(lines, month)
+    teams = sorted({line.team for line in inside})
+    return tuple(
+        TeamSum(team=team, amounts=_amounts([line for line in inside if line.team == team]))
+        for team in teams
+    )
+
+
+def _amounts(lines: list[Posting]) -> tuple[Amount, ...]:
+    sums: dict[str, int] = {}
+    for line in lines:
+        if line.amount_micro is not None:
+            sums[line.currency] = sums.get(line.currency, 0) + line.amount_micro
+    return tuple(Amount(currency=code, micro=sums[code]) for code in sorted(sums))
+
+
+def _unpriced_s(lines: tuple[Posting, ...], month: _Month) -> int:
+    return sum(line.seconds for line in _inside(lines, month) if line.amount_micro is None)
+
+
+def _ledger_sums(turn: Turn, month: _Month, lines: tuple[Posting, ...]) -> dict[str, int]:
+    """The database's own sums, which were not made from the lines."""
+    return {
+        code: sum(turn.tx.charged(Stretch(month.start, month.end, code)).of_team.values())
+        for code in {line.currency for line in lines}
+    }
+
+
+def _name(policy: Policy, period: Period) -> str:
+    return f"{period.start.astimezone(ZoneInfo(policy.timezone)):%Y-%m}"
+
+
+def _not_its_turn(name: str, month: _Month | None) -> RefusedError:
+    if month is None:
+        return RefusedError("no-charges", _("Nothing was ever charged, so there is no month."))
+    return RefusedError(
+        "not-its-turn",
+        _("{name} cannot close now: months close in order, and {next} is next.").format(
+            name=repr(name[:20]), next=month.name
+        ),
+    )
+
+
+def _not_ready(review: MonthReview) -> RefusedError:
+    words = "; ".join(one.words for one in review.checks if one.blocks and not one.ok)
+    return RefusedError(
+        "month-not-ready",
+        _("{name} cannot close yet: {words}.").format(name=review.name, words=words),
+    )
