@@ -59,6 +59,7 @@ from .showing import (
     Verdict,
     VerdictState,
 )
+from .starving import Bottleneck, Counted, WaitsFor
 from .state import AgentState, BatchLoad, Health, PolicyState, PolicyView, PoolLoad, QueueSheet
 from .switching import Change, RunningServer, SwitchOffer, SwitchSheet
 from .ticket import Forecast, Ticket
@@ -103,6 +104,7 @@ __all__ = [
     "Ask",
     "AttemptId",
     "BatchLoad",
+    "Bottleneck",
     "CalledIn",
     "CapacitySheet",
     "Cause",
@@ -110,6 +112,7 @@ __all__ = [
     "Choice",
     "Contract",
     "Cost",
+    "Counted",
     "Device",
     "DeviceHealth",
     "DeviceId",
@@ -194,6 +197,7 @@ __all__ = [
     "Value",
     "Verdict",
     "VerdictState",
+    "WaitsFor",
     "WatchItem",
     "WatchList",
     "When",

@@ -7,6 +7,7 @@ from pydantic import AwareDatetime
 
 from .asking import Environment, Reason, ServerKey
 from .record import OpenLease
+from .starving import WaitsFor
 from .switching import Change, RunningServer
 from .ticket import Forecast
 from .words import (
@@ -216,3 +217,5 @@ class LeaseView(Value):
     """What its next start would get, where the project has pinned another since; else None."""
     change: Change | None = None
     """The change of profile that was asked for and waits; None where none does."""
+    waits_for: WaitsFor | None = None
+    """What keeps its GPU waiting; None without a GPU, and before the first look."""

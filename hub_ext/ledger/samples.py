@@ -13,11 +13,12 @@ from sqlalchemy import Connection, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateColumn
 
+from ..anomaly import NO_LIFE, NO_SPELL, NO_TASKS, Life, Spell, Tasks
 from ..i18n import _
 from ..lease import DeviceId, DeviceSample, LeaseId, ProcessSample, SampleBatch
 from ..metering import Use
 from ..units import instant_us
-from . import sqlite
+from . import spells, sqlite
 from .readings import HOUR_US, keep, metadata, process_sample, prune, rollup_hour, sample, uses
 from .schema import instant
 
@@ -120,6 +121,18 @@ class Samples:
             ),
             (),
         )
+
+    def spell(self, device: DeviceId, since: datetime) -> Spell:
+        """What the readings of a device since an instant have in common."""
+        return self._safely(lambda connection: spells.spell(connection, device, since), NO_SPELL)
+
+    def tasks(self, lease_id: LeaseId, since: datetime) -> Tasks:
+        """What the readings of a lease's processes since an instant have in common."""
+        return self._safely(lambda connection: spells.tasks(connection, lease_id, since), NO_TASKS)
+
+    def life(self, lease_id: LeaseId) -> Life:
+        """What was read of a lease in its whole life."""
+        return self._safely(lambda connection: spells.life(connection, lease_id), NO_LIFE)
 
     def used(self, start: datetime, end: datetime) -> dict[LeaseId, Use]:
         """What each lease really used in the hours that touch [start, end).

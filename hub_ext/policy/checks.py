@@ -3,6 +3,7 @@
 Each subject has a module of its own; a subject that needs another one to be sound runs last.
 """
 
+from .checks_anomalies import check_anomalies
 from .checks_budgets import check_budget_prices, check_budgets
 from .checks_contract import check_contract
 from .checks_device import check_devices
@@ -42,6 +43,7 @@ def check(policy: Policy) -> tuple[Problem, ...]:
         *check_budgets(policy),
         *check_idle(policy),
         *check_tasks(policy),
+        *check_anomalies(policy),
         *check_shares(policy),
         *check_kube(policy),
         *check_network(policy),

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from .model_anomalies import Anomalies
 from .model_budgets import Budget, Term
 from .model_device import DevicePin
 from .model_images import Contents, ImageRules
@@ -27,6 +28,7 @@ from .model_profiles import (
     flavor_kind,
     flavor_name,
 )
+from .model_starving import StarvingRules
 from .model_statement import Statement
 from .model_tasks import TaskType
 from .model_teams import EnvironmentPin, Project, Quota, Team
@@ -34,6 +36,7 @@ from .model_times import IdleRule, Mode, Modes, NoticeTimes
 from .words import FlavorKind, Name, Part, Version, Zone
 
 __all__ = [
+    "Anomalies",
     "Budget",
     "Contents",
     "DevicePin",
@@ -60,6 +63,7 @@ __all__ = [
     "Quota",
     "Reservable",
     "ShareFlavor",
+    "StarvingRules",
     "Statement",
     "TaskType",
     "Team",
@@ -110,3 +114,7 @@ class Policy(Part):
     """Idle rules by name; at most one for each kind of flavor."""
     notice: NoticeTimes = NoticeTimes()
     """Announcement times that no idle rule sets."""
+    anomalies: Anomalies = Anomalies()
+    """From when on something odd is told to leads and admins."""
+    starving: StarvingRules = StarvingRules()
+    """From when on a GPU counts as kept waiting by the CPU, storage, network or PCIe."""

@@ -30,7 +30,16 @@ from ..ledger.samples import Samples
 from ..ledger.store import Ledger
 from ..parent import watch_parent
 from ..statedir import StateDir
-from . import machine, pages, queuepage, reservingpage, sharepages, switchpage, upkeeppage
+from . import (
+    anomalypage,
+    machine,
+    pages,
+    queuepage,
+    reservingpage,
+    sharepages,
+    switchpage,
+    upkeeppage,
+)
 from .api.figures import MetricsHandler
 from .api.routes import API, OPEN_ROUTES, ROUTES
 from .asking import PinChecks
@@ -96,6 +105,7 @@ def application(
         *reservingpage.handlers(prefix),
         *sharepages.handlers(prefix),
         *upkeeppage.handlers(prefix),
+        *anomalypage.handlers(prefix),
     ]
     # The same after each restart, so that nobody has to sign in again; never the token itself.
     secret = hashlib.sha256(b"gpu-commons cookie " + hub_auth.api_token.encode()).digest()

@@ -35,6 +35,9 @@ BACK_IN_SERVICE = Reason(
 RESERVED = "reserved"
 """Code of a notice that borrowed GPUs are needed for a reservation."""
 
+BY_HAND = "stop-by-hand"
+"""Code of a notice that an administrator gave; the notice itself is the record of it."""
+
 NOT_NEEDED = Reason(
     code="not-needed",
     message=_("The server is not stopped: its GPUs are not needed for a reservation any more."),
@@ -52,6 +55,7 @@ def of(desk: Desk, lease: OpenLease, *, now: datetime) -> Closure | None:
     if faulty is not None:
         return faulty
     every = (
+        _by_hand(lease),
         _drained(desk, lease),
         _maintained(desk, lease, now),
         _reserved(desk, lease),
@@ -112,6 +116,24 @@ def _drained(desk: Desk, lease: OpenLease) -> Closure | None:
                 "{why}. Start it again when they are back, or on other devices."
             ).format(by=drain.by, why=drain.reason),
             figures=figures,
+        ),
+    )
+
+
+def _by_hand(lease: OpenLease) -> Closure | None:
+    """A stop that an administrator announced for this server alone."""
+    notice = lease.notice
+    if notice is None or notice.reason.code != BY_HAND:
+        return None
+    return Closure(
+        ends_at=notice.stops_at,
+        reason=notice.reason,
+        ended=Reason(
+            code=BY_HAND,
+            message=_(
+                "Administrator {by} stopped the server: {why} Start it again when you need it."
+            ).format(by=notice.reason.figures.get("by"), why=notice.reason.figures.get("why")),
+            figures=notice.reason.figures,
         ),
     )
 

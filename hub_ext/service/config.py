@@ -34,6 +34,7 @@ class Settings:
     forgotten_s: float
     seen_s: float
     agent_silence_s: float
+    look_s: float
     longest_poll_s: float
     takeover_s: float
     most_waiters: int
@@ -176,6 +177,12 @@ class GovernorConfig(Configurable):
         """Seconds without news from a node's agent until it is called silent.
 
         Default 60; the devices of a silent node are not handed out.""",
+    )
+    look_s = _seconds(
+        60.0,
+        """Seconds between two looks at how GPUs are used: what they wait for, and what is odd.
+
+        Default 60: what is told is of minutes and hours.""",
     )
     longest_poll_s = _seconds(
         60.0,

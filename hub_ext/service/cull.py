@@ -90,7 +90,7 @@ def step(
             return Withdraw(_withdrawn(verdict))
         if notice.stops_at <= now:
             return Stop(Cause.culled, _culled(verdict))
-    if notice is not None and (notice.cause is Cause.admin or notice.reason.code in _CALLED_OFF):
+    if notice is not None and _is_closure(notice):
         given_up = _given_up(notice, closure, now)
         if given_up is not None:
             return given_up
@@ -102,6 +102,12 @@ def step(
 
 _CALLED_OFF = {RESERVED: NOT_NEEDED, BUDGET_SPENT: GIVEN_MORE}
 """What is said where a closure is no more, by the code of its notice."""
+
+
+def _is_closure(notice: Notice) -> bool:
+    """Whether a notice stands only as long as its closure; advice by hand has none."""
+    by_hand = notice.cause is Cause.admin and not notice.is_advice
+    return by_hand or notice.reason.code in _CALLED_OFF
 
 
 def _given_up(notice: Notice, closure: Closure | None, now: datetime) -> Step:

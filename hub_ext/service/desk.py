@@ -24,6 +24,7 @@ from ..lease import (
     OpenLease,
     ServerKey,
     Verdict,
+    WaitsFor,
 )
 from ..lease.budgets import Budgeted
 from ..lease.reserving import Reserved
@@ -31,6 +32,8 @@ from ..ledger.samples import Samples
 from ..ledger.store import Ledger, Tx
 from ..policy.catalogue import Resolved
 from ..policy.model import Policy
+from .alike import Alike
+from .anomalybook import AnomalyBook
 from .budgetclosure import SpentClosure
 from .budgeting import Budgets
 from .budgetrecord import Reached
@@ -81,6 +84,10 @@ class Desk:
     alive: Probe = nobody_knows
     new_id: Callable[[], LeaseId] = fresh_id
     verdicts: dict[LeaseId, Verdict] = field(default_factory=dict)
+    waits_for: dict[LeaseId, WaitsFor] = field(default_factory=dict)
+    """What the GPUs of live servers waited for at the last look."""
+    anomalies: AnomalyBook = field(default_factory=AnomalyBook)
+    alike: Alike = field(default_factory=Alike)
     changed: set[ServerKey] = field(default_factory=set)
     strangers: set[ServerKey] = field(default_factory=set)
     gpu_servers: frozenset[tuple[str, str]] | None = None

@@ -10,7 +10,15 @@ from typing import NamedTuple
 
 from ..i18n import _
 from ..idle import STALE_PERIODS
-from ..lease import AgentState, Device, DeviceId, Inventory, PoolName, SampleBatch
+from ..lease import (
+    AgentState,
+    Device,
+    DeviceId,
+    Inventory,
+    PoolName,
+    SampleBatch,
+    StrayProcess,
+)
 from ..ledger.readings import AHEAD
 from ..mig.geometry import declared_devices
 from ..mig.placement import usable
@@ -109,6 +117,15 @@ class Floor:
                 problem=self._problem(node),
             )
             for node, (at, batch) in sorted(self._batches.items())
+        )
+
+    def strays(self, *, now: datetime) -> tuple[tuple[str, StrayProcess], ...]:
+        """Processes on devices without a lease for them, by machine; silent ones tell nothing."""
+        return tuple(
+            (node, one)
+            for node, (_at, batch) in sorted(self._batches.items())
+            if not self._silent(node, now)
+            for one in batch.strays or ()
         )
 
     def devices(self, policy: Policy, *, now: datetime) -> _Found:

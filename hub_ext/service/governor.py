@@ -45,6 +45,7 @@ from ..policy.model import Policy
 from . import (
     accepting,
     adopting,
+    anomalybook,
     attempts,
     dossier,
     exemptions,
@@ -59,6 +60,7 @@ from . import (
     views,
     watching,
 )
+from .anomalycore import AnomalyCore
 from .callingcore import CallingCore
 from .capacitycore import CapacityCore
 from .comparingcore import ComparingCore
@@ -93,6 +95,7 @@ class Governor(
     CallingCore,
     ComparingCore,
     WaitCore,
+    AnomalyCore,
     MonthCore,
 ):
     """One hub's governor.
@@ -125,6 +128,7 @@ class Governor(
             new_id=new_id,
             outages=read(ledger),
             exemptions=exemptions.read(ledger),
+            anomalies=anomalybook.read(ledger),
             pins=pinbook.read(ledger),
             closed_until=closed_until(ledger),
         )

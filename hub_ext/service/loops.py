@@ -105,6 +105,7 @@ class Loops:
             "starts": (self._starter.begin, self.settings.intents_s),
             "unused": (self._unused, self.settings.cycle_s),
             "budgets": (self._budgets, self.settings.cycle_s),
+            "looks": (self.look, self.settings.look_s),
             **self._on_kueue(),
             **self._on_kubernetes(),
         }
@@ -176,12 +177,22 @@ class Loops:
     async def _budgets(self) -> None:
         await self.core.run(lambda governor, now: governor.tend_budgets(now=now))
 
+    async def look(self) -> None:
+        """Look once at how every GPU is used; between two of them others get their turn."""
+        for lease_id in await self.core.run(lambda governor, now: governor.to_look_at(now=now)):
+            await self.core.run(_looking(lease_id))
+        await self.core.run(lambda governor, now: governor.search_anomalies(now=now))
+
     async def _unused(self) -> None:
         await stop_unused(self.core, self.hub)
 
     async def _intents(self) -> None:
         await work_intents(self.core, self.hub, self.settings)
         await work_endings(self.core, self.settings)
+
+
+def _looking(lease_id: LeaseId) -> Callable[[Governor, datetime], object]:
+    return lambda governor, now: governor.look_at_use(lease_id, now=now)
 
 
 def _settling(sight: Sight, planned: Plan) -> Callable[[Governor, datetime], bool]:

@@ -11,7 +11,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, gen
 from prometheus_client.core import CounterMetricFamily
 
 from ..lease import Health, PoolLoad, PoolName, Value
+from ..lease.anomalies import Anomaly
 from ..lease.waits import WaitRow
+from . import anomalymetrics
 from .governor import Governor
 from .loops import Beat
 
@@ -28,6 +30,8 @@ class Facts(Value):
     leases: tuple[tuple[str, str, str, str, int], ...]
     waits: tuple[WaitRow, ...] = ()
     """By team and pool."""
+    anomalies: tuple[Anomaly, ...] = ()
+    """Those that are open."""
 
 
 def gather(governor: Governor, now: datetime) -> Facts:
@@ -48,6 +52,7 @@ def gather(governor: Governor, now: datetime) -> Facts:
         ),
         leases=tuple((*labels, count) for labels, count in sorted(counts.items())),
         waits=governor.waits(by=(), now=now).rows if known else (),
+        anomalies=governor.anomalies(now=now).open,
     )
 
 
@@ -76,6 +81,7 @@ def text(facts: Facts, beats: Mapping[str, Beat]) -> bytes:
     for problem in facts.health.problems:
         problems.labels(problem.code).set(1)
     _waits(registry, facts.waits)
+    anomalymetrics.write(registry, facts.anomalies)
     _loops(registry, beats)
     return generate_latest(registry)
 

@@ -89,6 +89,7 @@ def _view(
             "environment_now": _environment_now(policy, lease) if policy is not None else None,
             "readings": newest(turn.desk, lease, turn.now),
             "verdict": turn.desk.verdicts.get(lease.id),
+            "waits_for": turn.desk.waits_for.get(lease.id),
         }
     )
 

@@ -17,6 +17,7 @@ from ...lease import (
 )
 from ...lease.waits import WaitSheet
 from ...lease.why import WhySheet
+from .anomalyroutes import ANOMALY_ROUTES
 from .attempts import AttemptsHandler, OffersHandler, ReportsHandler, SamplesHandler
 from .figures import HealthHandler, PolicyHandler, QueueHandler, UsageHandler
 from .handroutes import HAND_ROUTES
@@ -174,6 +175,7 @@ ROUTES = (
     *MONTH_ROUTES,
     *RESERVATION_ROUTES,
     *SHARE_ROUTES,
+    *ANOMALY_ROUTES,
     Route(
         "GET",
         "servers/{user}/{server}/lease",

@@ -11,6 +11,7 @@ from .. import formats
 from ..dossier import MOST_EVENTS, Dossier
 from ..tickets import WAITS
 from ..words import cause_words, notice_words
+from . import starving
 from .amounts import CENTS
 from .rows import busy_now
 from .timeline import timeline
@@ -39,6 +40,7 @@ def sheet(file: Dossier, policy: Policy | None) -> dict[str, object]:
         "again": file.may_ask_again,
         "busy": busy_now(file.view.readings) if lease.open else "",
         "simulated": any(device.simulated for device in lease.devices),
+        **starving.sheet(file.view.waits_for, zone),
     }
 
 

@@ -14,6 +14,7 @@ from ...policy.model import Policy
 from .. import formats
 from ..restcharges import lease_of
 from ..words import cause_words, notice_words
+from . import starving
 from .amounts import column, of_row
 
 
@@ -44,6 +45,7 @@ class LeaseRow:
     so_far: str
     busy: str
     verdict: str
+    waits_for: str
     notice: str
     simulated: bool
 
@@ -73,6 +75,7 @@ def lease_row(view: LeaseView, lease: OpenLease, policy: Policy | None, zone: st
         so_far=cost.so_far_text if cost else _("no charge for GPUs"),
         busy=busy_now(view.readings),
         verdict=view.verdict.words if view.verdict else _("Not judged yet."),
+        waits_for=starving.line(view.waits_for),
         notice=notice_words(lease.notice, zone) if lease.notice else "",
         simulated=view.simulated,
     )

@@ -30,7 +30,11 @@ def turn(
 
     async def both() -> Loops:
         settings = replace(
-            GovernorConfig().settings(), cycle_s=0.05, reconcile_s=0.05, intents_s=0.05
+            GovernorConfig().settings(),
+            cycle_s=0.05,
+            reconcile_s=0.05,
+            intents_s=0.05,
+            look_s=0.05,
         )
         async with hub.serving():
             client = HubClient(hub.url, token)
@@ -73,7 +77,7 @@ def test_all_loops_run_and_an_asked_stop_reaches_the_hub(core: SmallCore) -> Non
     loops = turn(core, hub, story)
     names = {
         *("reconcile", "cull", "intents", "reservations", "queue", "calls", "forecast"),
-        *("starts", "unused", "budgets"),
+        *("starts", "unused", "budgets", "looks"),
     }
     assert set(loops.beats) == names
     assert [beat.failures for beat in loops.beats.values()] == [0] * len(names)

@@ -72,6 +72,9 @@ MATRIX: dict[str, tuple[int, set[str], int]] = {
     "GET usage of all": (200, ADMINS, 403),
     "GET queue": (200, PEOPLE, 403),
     "GET waits": (200, ADMINS | {"lead", "other-lead"}, 403),
+    "GET anomalies": (200, ADMINS | {"lead", "other-lead"}, 403),
+    # Nothing is called so: whoever may hears 404.
+    "POST anomalies/{anomaly}/act": (404, ADMINS | {"lead", "other-lead"}, 403),
     "POST samples": (200, {"agent"}, 403),
     "GET policy": (200, PEOPLE, 403),
     "GET limits": (200, PEOPLE, 403),
@@ -107,6 +110,7 @@ BY_HAND: dict[str, dict[str, object]] = {
     "POST exemptions/{exemption}/end": {},
     "POST months/{month}/close": {},
     "POST corrections": {"wanted": {"lease_id": "l-none", "start": "2026-11-30T09:00:00Z"}},
+    "POST anomalies/{anomaly}/act": {"act": "ask"},
     "POST teams/{team}/moves": {"pool": "none", "to_project": "maps", "gpus": "1"},
 }
 """What an administrator's act says beside its reason."""

@@ -1,0 +1,192 @@
+"""Gathers what the search for anomalies looks at, from leases, readings, books and machines.
+
+It reads. What an anomaly stands for in money is reckoned here, from prices alone.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from ..admission.protection import LIVE
+from ..anomaly import NO_TASKS, Facts, Finding, Held, Pool, Reach, Silence, Stranger, Stray
+from ..lease import Device, DeviceId, LeaseId, LeaseState, OpenLease, StrayProcess
+from ..metering import cost
+from ..mig.geometry import device_units
+from ..policy.model import Policy
+from ..policy.prices import WHOLE_GPU, price_at
+from .anomalybook import Looked
+from .closing import spans
+from .desk import Desk, Turn
+from .forgotten import END
+from .slots import SLOT
+from .views import cost_of
+
+_NOT_LOOKED = Looked((), NO_TASKS)
+
+
+def look(desk: Desk, lease: OpenLease, policy: Policy, *, now: datetime) -> None:
+    """Sum up one live lease's readings; the search after it uses that."""
+    since = now - policy.anomalies.hoarding
+    began = lease.started_at or now
+    first = max(since, began)
+    desk.anomalies.looked[lease.id] = Looked(
+        spells=tuple(desk.samples.spell(device.id, first) for device in lease.devices),
+        tasks=desk.samples.tasks(lease.id, first),
+        life=desk.samples.life(lease.id),
+        cost_micro=cost_of(desk, lease, now).so_far_micro,
+    )
+
+
+def gather(turn: Turn, policy: Policy) -> Facts:
+    """Gather everything at one instant."""
+    desk, now = turn.desk, turn.now
+    leases = turn.tx.leases()
+    live = [one for one in leases if one.state in LIVE and one.devices]
+    looked = desk.anomalies.looked
+    desk.anomalies.looked = {one.id: looked[one.id] for one in live if one.id in looked}
+    return Facts(
+        now=now,
+        leases=tuple(_held(desk, one) for one in live),
+        alike=desk.alike.known(now),
+        pools=_pools(turn, policy, leases),
+        strays=_strays(turn, policy, leases),
+        strangers=_strangers(desk, now),
+        forgotten=_forgotten(turn, leases),
+        silent=tuple(Silence(x.node, x.at) for x in desk.floor.agents(now=now) if x.silent),
+    )
+
+
+def _held(desk: Desk, lease: OpenLease) -> Held:
+    known = desk.anomalies.looked.get(lease.id, _NOT_LOOKED)
+    read = any(one.readings for one in known.spells)
+    return Held(
+        lease=lease,
+        spells=known.spells,
+        tasks=known.tasks,
+        life=known.life,
+        cost_micro=known.cost_micro,
+        # A place on Kubernetes is read only where its real device is known.
+        measured=read or not any(one.id.startswith(SLOT) for one in lease.devices),
+    )
+
+
+def _pools(turn: Turn, policy: Policy, leases: Iterable[OpenLease]) -> tuple[Pool, ...]:
+    desk, now = turn.desk, turn.now
+    open_ = [one for one in leases if one.holding and one.pool is not None]
+    held = {device.id for one in open_ for device in one.takes}
+    start = now - policy.anomalies.unallocated
+    reaches: dict[str, list[Reach]] = defaultdict(list)
+    for one in open_:
+        since = one.assigned_at or one.held_at or one.state_since
+        reaches[str(one.pool)].append(Reach(since, now + timedelta(seconds=1), one.units))
+    for line in turn.tx.postings(start=start, end=now):
+        reaches[str(line.pool)].append(Reach(line.start, line.end, line.units))
+    serving = desk.in_service(policy, now=now)
+    known = _known_since(turn)
+    found = []
+    for name in policy.pools:
+        here = [one for one in serving if one.pool == name]
+        free = [one for one in here if one.id not in held]
+        found.append(
+            Pool(
+                name=name,
+                usable_units=sum(map(device_units, here)),
+                held=tuple(reaches[name]),
+                since=known,
+                free_units=sum(map(device_units, free)),
+                free_micro_per_hour=_price(policy, free, now),
+            )
+        )
+    return tuple(found)
+
+
+def _known_since(turn: Turn) -> datetime:
+    """When this ledger began: nobody knows who held what before."""
+    first = turn.tx.events(limit=1)
+    return first[0][1].at if first else turn.now
+
+
+def _price(policy: Policy, devices: Iterable[Device], now: datetime) -> int | None:
+    """Price of an hour of devices, each by its own flavor; None where any has none."""
+    prices = [price_at(policy, one.pool, one.part or WHOLE_GPU, now) for one in devices]
+    known = [one for one in prices if one is not None]
+    return sum(known) if prices and len(known) == len(prices) else None
+
+
+def _strays(turn: Turn, policy: Policy, leases: Iterable[OpenLease]) -> tuple[Stray, ...]:
+    desk, now = turn.desk, turn.now
+    devices: dict[tuple[str, DeviceId], list[StrayProcess]] = defaultdict(list)
+    for node, one in desk.floor.strays(now=now):
+        devices[node, one.device].append(one)
+    since = desk.anomalies.first_seen((one for _node, one in devices), "stray", now)
+    places = {one.driver_id: one for one in desk.floor.devices(policy, now=now)[0]}
+    open_ = {one.id: one for one in leases}
+    return tuple(
+        Stray(
+            device=device,
+            node=node,
+            pids=tuple(sorted(one.pid for one in strays)),
+            memory_bytes=_memory(strays),
+            since=since[device],
+            lease=_whose(turn, strays, open_),
+            micro_per_hour=_price(policy, [places[device]], now) if device in places else None,
+            pool=places[device].pool if device in places else None,
+        )
+        for (node, device), strays in sorted(devices.items())
+    )
+
+
+def _memory(strays: Iterable[StrayProcess]) -> int | None:
+    known = [one.memory_bytes for one in strays if one.memory_bytes is not None]
+    return sum(known) if known else None
+
+
+def _whose(
+    turn: Turn, strays: Iterable[StrayProcess], leases: Mapping[LeaseId, OpenLease]
+) -> OpenLease | None:
+    """The lease whose mark a process carries, open or closed."""
+    for one in strays:
+        if one.lease_id is not None:
+            lease = leases.get(one.lease_id) or turn.tx.lease(one.lease_id)
+            if lease is not None:
+                return lease
+    return None
+
+
+def _strangers(desk: Desk, now: datetime) -> tuple[Stranger, ...]:
+    keys = {str(key): key for key in desk.strangers}
+    since = desk.anomalies.first_seen(keys, "server", now)
+    return tuple(
+        Stranger(key, since[name], desk.unassigned.get(key, ""))
+        for name, key in sorted(keys.items())
+    )
+
+
+def _forgotten(turn: Turn, leases: Iterable[OpenLease]) -> tuple[tuple[OpenLease, datetime], ...]:
+    began = {one.lease_id: one.created_at for one in turn.tx.intents() if one.kind == END}
+    return tuple(
+        (one, began[one.id])
+        for one in leases
+        if one.id in began and one.state is LeaseState.stopping
+    )
+
+
+def money(desk: Desk, finding: Finding, began: datetime, now: datetime) -> int | None:
+    """Say what a finding has stood for since it began; None where any of it has no price."""
+    if finding.micro_per_hour is not None:
+        return finding.micro_per_hour * int((now - began).total_seconds()) // 3600
+    amounts = [between(desk, one, began, now) for one in finding.leases if one.open]
+    if not amounts or any(one is None for one in amounts):
+        return None
+    return sum(one for one in amounts if one is not None)
+
+
+def between(desk: Desk, lease: OpenLease, start: datetime, end: datetime) -> int | None:
+    """What a lease cost in a stretch of time, whoever pays; None where no price is in force."""
+    first = lease.assigned_at
+    if first is None or lease.pool is None:
+        return None
+    known = spans(desk, lease, first, end + timedelta(seconds=1))
+    until = cost(lease, known, end).so_far_micro
+    before = cost(lease, known, max(start, first)).so_far_micro if start > first else 0
+    return None if until is None or before is None else until - before

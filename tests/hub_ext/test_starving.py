@@ -1,0 +1,163 @@
+"""Planted workloads: each kept waiting by one thing, which alone is named; unknown stays so."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from hub_ext.lease import DeviceId, DeviceSample, LeaseId, ProcessSample
+from hub_ext.policy.model import StarvingRules
+from hub_ext.starving import TOLD_FOR, Seen, waits_for
+
+NOW = datetime(2026, 12, 1, 10, 0, tzinfo=UTC)
+GIB = 1024**3
+MIB = 1024**2
+RULES = StarvingRules()
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one server does all the time; None where nobody measures it."""
+
+    gpu: int | None = 40
+    memory_percent: int | None = 50
+    cpu: int | None = 1500
+    cpu_stalled: int | None = 2
+    disk: int | None = 5 * MIB
+    disk_stalled: int | None = 1
+    net: int | None = MIB
+    pcie: int | None = 500 * 1024
+    granted: int | None = 8000
+    full_at: datetime | None = None
+    readings: int = 60
+
+    def seen(self) -> Seen:
+        """Take a reading every ten seconds."""
+        at = [NOW - timedelta(seconds=10 * n) for n in range(self.readings)][::-1]
+        used = None if self.memory_percent is None else self.memory_percent * GIB
+        return Seen(
+            devices=[
+                [
+                    DeviceSample(
+                        device=DeviceId("GPU-a"),
+                        at=one,
+                        util_percent=self.gpu,
+                        memory_used_bytes=used,
+                        memory_total_bytes=100 * GIB,
+                        pcie_kib_s=self.pcie,
+                    )
+                    for one in at
+                ]
+            ],
+            processes=[
+                ProcessSample(
+                    lease_id=LeaseId("l-1"),
+                    at=one,
+                    cpu_millis=self.cpu,
+                    processes=3,
+                    disk_bytes_s=self.disk,
+                    disk_stalled_percent=self.disk_stalled,
+                    net_bytes_s=self.net,
+                    cpu_stalled_percent=self.cpu_stalled,
+                )
+                for one in at
+            ],
+            cpu_millis=self.granted,
+            out_of_memory_at=self.full_at,
+        )
+
+
+PLANTED = {
+    "one process feeds it": ("cpu", Load(cpu=1010)),
+    "all cores decode images": ("cpu", Load(cpu=7900)),
+    "the cores are throttled": ("cpu", Load(cpu=4000, cpu_stalled=45)),
+    "small files on a slow drive": ("storage", Load(cpu=300, disk=4 * MIB, disk_stalled=70)),
+    "one process waits for a drive": ("storage", Load(cpu=1000, disk_stalled=60)),
+    "a drive at its end, no pressure told": (
+        "storage",
+        Load(cpu=300, disk=150 * MIB, disk_stalled=None),
+    ),
+    "data streamed from elsewhere": ("network", Load(cpu=900, net=110 * MIB)),
+    "tensors copied to and fro": ("pcie", Load(cpu=1000, pcie=14_000 * 1024)),
+    "a batch that just fits": ("memory", Load(gpu=92, memory_percent=97)),
+    "a batch that did not fit": ("memory", Load(full_at=NOW - timedelta(minutes=2))),
+    "it failed, and the GPU is free again": (
+        "memory",
+        Load(gpu=0, memory_percent=0, full_at=NOW - timedelta(minutes=2)),
+    ),
+    "well fed": ("none", Load(gpu=96, cpu=1000, disk_stalled=30, net=110 * MIB)),
+    "small batches, all else has room": ("none", Load(gpu=30, disk=0)),
+    "nothing runs": ("none", Load(gpu=0, memory_percent=0, cpu=1000, net=110 * MIB)),
+    "long forgotten": ("none", Load(full_at=NOW - TOLD_FOR - timedelta(seconds=1))),
+    "a MIG device without PCIe": ("unknown", Load(pcie=None)),
+    "nobody counts network": ("unknown", Load(net=None)),
+    "some storage, and nobody knows how long it waits": ("unknown", Load(disk_stalled=None)),
+    "no agent sees the processes": (
+        "unknown",
+        Load(cpu=None, cpu_stalled=None, disk=None, disk_stalled=None, net=None),
+    ),
+    "the driver tells no utilisation": ("unknown", Load(gpu=None, cpu=7900)),
+    "two readings are no habit": ("unknown", Load(cpu=7900, readings=2)),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_one_thing_alone_is_named(name: str) -> None:
+    cause, load = PLANTED[name]
+    found = waits_for(load.seen(), RULES, NOW)
+    assert found.cause == cause, found.words
+    assert bool(found.remedy) == (cause not in {"none", "unknown"})
+    assert [one.name for one in found.evidence] == [
+        "GPU",
+        "GPU memory",
+        "CPU",
+        "storage",
+        "network",
+        "PCIe",
+    ]
+
+
+REMEDIES = {
+    "cpu": "DataLoader(num_workers=",
+    "storage": "local disk",
+    "network": "before training",
+    "pcie": "batching",
+    "memory": "gradient accumulation",
+}
+
+
+@pytest.mark.parametrize("cause", REMEDIES)
+def test_each_has_a_first_remedy_and_its_figure(cause: str) -> None:
+    load = next(one for found, one in PLANTED.values() if found == cause)
+    found = waits_for(load.seen(), RULES, NOW)
+    assert REMEDIES[cause] in found.remedy
+    short = [one.value for one in found.evidence if one.state == "short" and one.name != "GPU"]
+    assert any(value in found.words for value in short)
+
+
+def test_what_is_not_measured_is_named() -> None:
+    found = waits_for(Load(net=None, pcie=None).seen(), RULES, NOW)
+    assert "not measured are network, PCIe" in found.words
+    assert {one.name for one in found.evidence if one.state == "unknown"} == {"network", "PCIe"}
+
+
+def test_a_cpu_limit_that_nobody_set_or_holds_to_is_no_limit() -> None:
+    for granted in (None, 4000):
+        assert waits_for(Load(cpu=7900, granted=granted).seen(), RULES, NOW).cause == "none"
+
+
+def test_the_mean_counts_not_one_reading() -> None:
+    steady, peak = Load(cpu=1500).seen(), Load(cpu=7900, readings=3).seen()
+    mixed = Seen(steady.devices, [*steady.processes[:-3], *peak.processes], steady.cpu_millis)
+    assert waits_for(mixed, RULES, NOW).cause == "none"
+
+
+def test_old_readings_say_nothing_of_now() -> None:
+    assert waits_for(Load(cpu=7900).seen(), RULES, NOW + timedelta(hours=1)).cause == "unknown"
+
+
+def test_the_policys_thresholds_hold() -> None:
+    patient = StarvingRules(gpu_percent=30)
+    assert waits_for(Load(cpu=7900).seen(), patient, NOW).cause == "none"
+    strict = StarvingRules(network_mib_s=1)
+    assert waits_for(Load(cpu=300, net=2 * MIB).seen(), strict, NOW).cause == "network"
