@@ -88,6 +88,7 @@ class Desk:
     """What the GPUs of live servers waited for at the last look."""
     anomalies: AnomalyBook = field(default_factory=AnomalyBook)
     alike: Alike = field(default_factory=Alike)
+    """What leases of each profile have cost that ended lately."""
     changed: set[ServerKey] = field(default_factory=set)
     strangers: set[ServerKey] = field(default_factory=set)
     gpu_servers: frozenset[tuple[str, str]] | None = None
