@@ -32,6 +32,7 @@ from ..ledger.samples import Samples
 from ..ledger.store import Ledger, Tx
 from ..policy.catalogue import Resolved
 from ..policy.model import Policy
+from .activity import Activities
 from .alike import Alike
 from .anomalybook import AnomalyBook
 from .budgetclosure import SpentClosure
@@ -89,6 +90,8 @@ class Desk:
     anomalies: AnomalyBook = field(default_factory=AnomalyBook)
     alike: Alike = field(default_factory=Alike)
     """What leases of each profile have cost that ended lately."""
+    activity: Activities = field(default_factory=Activities)
+    """What servers say of themselves."""
     changed: set[ServerKey] = field(default_factory=set)
     strangers: set[ServerKey] = field(default_factory=set)
     gpu_servers: frozenset[tuple[str, str]] | None = None

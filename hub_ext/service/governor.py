@@ -8,17 +8,14 @@ from datetime import datetime
 from signal import Signals
 
 from ..errors import PolicyError
-from ..idle import Readings
 from ..lease import (
     GOVERNOR,
     Actor,
     Ask,
     Cause,
-    Device,
     Environment,
     Grant,
     Health,
-    Inventory,
     LeaseId,
     LeaseView,
     Liveness,
@@ -29,11 +26,9 @@ from ..lease import (
     QueueSheet,
     Reason,
     Report,
-    SampleBatch,
     ServerKey,
     Usage,
     Verdict,
-    WatchList,
 )
 from ..ledger.duties import Intent
 from ..ledger.generations import Generation
@@ -58,7 +53,6 @@ from . import (
     strangers,
     usage,
     views,
-    watching,
 )
 from .anomalycore import AnomalyCore
 from .callingcore import CallingCore
@@ -75,8 +69,8 @@ from .monthcore import MonthCore
 from .outages import read
 from .policybook import PolicyBook
 from .queuecore import QueueCore
-from .readings import gathered
 from .reservingcore import ReservingCore
+from .samplescore import SamplesCore
 from .servingcore import ServingCore
 from .sharecore import ShareCore
 from .slots import floor_for
@@ -95,6 +89,7 @@ class Governor(
     CallingCore,
     ComparingCore,
     WaitCore,
+    SamplesCore,
     AnomalyCore,
     MonthCore,
 ):
@@ -202,31 +197,6 @@ class Governor(
     def report(self, attempt_id: str, told: Report, *, now: datetime) -> None:
         """Take a spawner's report; see `reporting.report`."""
         reporting.report(self._desk, attempt_id, told, now=now)
-
-    # Devices and samples
-
-    def take_samples(self, batch: SampleBatch, *, now: datetime) -> WatchList:
-        """Keep a batch; tell the agent which leases to watch."""
-        return watching.take(self._desk, batch, now=now)
-
-    def inventories(self, *, now: datetime) -> tuple[Inventory, ...]:
-        """Newest inventory of each node that is not silent."""
-        return self._desk.floor.inventories(now=now)
-
-    def devices(self, *, now: datetime) -> tuple[Device, ...]:
-        """Devices that may be handed out now, held or not; none while no policy is in force."""
-        policy = self._desk.book.known
-        return () if policy is None else self._desk.in_service(policy, now=now)
-
-    def readings(self, lease_id: LeaseId, since: datetime, *, now: datetime) -> Readings:
-        """Gather what the idle rule hears of a lease since an instant."""
-        with self._desk.turn(now) as turn:
-            lease = turn.found(lease_id)
-        return gathered(self._desk, lease, since)
-
-    def judged(self, lease_id: LeaseId, verdict: Verdict, *, now: datetime) -> None:
-        """Keep the newest verdict of a lease; record it where its state changed."""
-        watching.judged(self._desk, lease_id, verdict, now=now)
 
     # Leases
 

@@ -2,6 +2,7 @@
 
 from ...i18n import _
 from ...lease import (
+    Activity,
     Ask,
     Grant,
     Health,
@@ -17,6 +18,7 @@ from ...lease import (
 )
 from ...lease.waits import WaitSheet
 from ...lease.why import WhySheet
+from .activity import ActivityHandler
 from .anomalyroutes import ANOMALY_ROUTES
 from .attempts import AttemptsHandler, OffersHandler, ReportsHandler, SamplesHandler
 from .figures import HealthHandler, PolicyHandler, QueueHandler, UsageHandler
@@ -187,6 +189,15 @@ ROUTES = (
             Query("after", _("answer when the newest event is another one"), "integer"),
             Query("wait_s", _("seconds to wait for that, at most 60"), "integer"),
         ),
+    ),
+    Route(
+        "POST",
+        "servers/{user}/{server}/activity",
+        ActivityHandler,
+        _("Tell of kernels, terminals and the last input; at most every 2 seconds"),
+        _("the server's own token"),
+        takes=Activity,
+        status=204,
     ),
     Route(
         "GET",

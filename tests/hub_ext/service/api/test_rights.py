@@ -67,6 +67,7 @@ MATRIX: dict[str, tuple[int, set[str], int]] = {
     "POST reservations/{reservation}/cancel": (404, PEOPLE, 403),
     "POST reservations/{reservation}/skip": (404, PEOPLE, 403),
     "GET servers/{user}/{server}/lease": (200, OWNERS | {"lead"}, 404),
+    "POST servers/{user}/{server}/activity": (204, {"owners-server"}, 403),
     "GET usage": (200, PEOPLE, 403),
     "GET usage of the team": (200, ADMINS | {"lead"}, 403),
     "GET usage of all": (200, ADMINS, 403),
@@ -117,6 +118,11 @@ BY_HAND: dict[str, dict[str, object]] = {
 
 SAID: dict[str, dict[str, object]] = {
     "POST leases/{lease_id}/extend": {"seconds": 60},
+    "POST servers/{user}/{server}/activity": {
+        "at": "2026-11-30T09:00:00Z",
+        "kernels": 1,
+        "kernels_busy": 1,
+    },
     "POST leases/{lease_id}/change": {"choice": {"profile": "small"}, "when": "hold"},
     "POST reservations/{reservation}/skip": {"day": "2026-12-01"},
     "POST reservations": {

@@ -1,0 +1,55 @@
+"""The core's part that hears: of devices from agents, of kernels and terminals from servers.
+
+Like the rest of the core: synchronous, in one thread, `now` with each call. It decides nothing.
+"""
+
+from datetime import datetime
+
+from ..idle import Readings
+from ..lease import (
+    Activity,
+    Device,
+    Inventory,
+    LeaseId,
+    SampleBatch,
+    ServerKey,
+    Verdict,
+    WatchList,
+)
+from . import watching
+from .attempts import keyed
+from .desk import Desk
+from .readings import gathered
+
+
+class SamplesCore:
+    """Everything of the governor that takes readings and gives them out."""
+
+    _desk: Desk
+
+    def take_samples(self, batch: SampleBatch, *, now: datetime) -> WatchList:
+        """Keep a batch; tell the agent which leases to watch."""
+        return watching.take(self._desk, batch, now=now)
+
+    def take_activity(self, key: ServerKey, told: Activity, *, now: datetime) -> None:
+        """Keep what a server says of itself; see `activity.Activities.take`."""
+        self._desk.activity.take(keyed(self._desk, key), told, now=now)
+
+    def inventories(self, *, now: datetime) -> tuple[Inventory, ...]:
+        """Newest inventory of each node that is not silent."""
+        return self._desk.floor.inventories(now=now)
+
+    def devices(self, *, now: datetime) -> tuple[Device, ...]:
+        """Devices that may be handed out now, held or not; none while no policy is in force."""
+        policy = self._desk.book.known
+        return () if policy is None else self._desk.in_service(policy, now=now)
+
+    def readings(self, lease_id: LeaseId, since: datetime, *, now: datetime) -> Readings:
+        """Gather what the idle rule hears of a lease since an instant."""
+        with self._desk.turn(now) as turn:
+            lease = turn.found(lease_id)
+        return gathered(self._desk, lease, since)
+
+    def judged(self, lease_id: LeaseId, verdict: Verdict, *, now: datetime) -> None:
+        """Keep the newest verdict of a lease; record it where its state changed."""
+        watching.judged(self._desk, lease_id, verdict, now=now)
