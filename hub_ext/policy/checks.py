@@ -19,6 +19,7 @@ from .checks_profiles import check_profile_limits, check_profiles
 from .checks_projects import check_projects
 from .checks_reserving import check_reserving
 from .checks_shares import check_share_devices, check_shares
+from .checks_starts import check_starts
 from .checks_tasks import check_tasks
 from .checks_teams import check_teams
 from .model import Policy
@@ -44,6 +45,7 @@ def check(policy: Policy) -> tuple[Problem, ...]:
         *check_idle(policy),
         *check_tasks(policy),
         *check_anomalies(policy),
+        *check_starts(policy),
         *check_shares(policy),
         *check_kube(policy),
         *check_network(policy),

@@ -28,6 +28,7 @@ from .model_profiles import (
     flavor_kind,
     flavor_name,
 )
+from .model_starts import StartRules
 from .model_starving import StarvingRules
 from .model_statement import Statement
 from .model_tasks import TaskType
@@ -63,6 +64,7 @@ __all__ = [
     "Quota",
     "Reservable",
     "ShareFlavor",
+    "StartRules",
     "StarvingRules",
     "Statement",
     "TaskType",
@@ -114,6 +116,8 @@ class Policy(Part):
     """Idle rules by name; at most one for each kind of flavor."""
     notice: NoticeTimes = NoticeTimes()
     """Announcement times that no idle rule sets."""
+    starts: StartRules = StartRules()
+    """How repeated starts that fail are slowed down, for whose they are."""
     anomalies: Anomalies = Anomalies()
     """From when on something odd is told to leads and admins."""
     starving: StarvingRules = StarvingRules()

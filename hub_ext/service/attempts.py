@@ -38,6 +38,7 @@ from .kueueturn import (
     unasked,
 )
 from .refusals import attempt_over, denied, still_alive, still_stopping, would_queue
+from .slowing import slowed
 from .strangers import adopted_unseen, is_its_ask
 from .tickets import (
     WAITS,
@@ -111,9 +112,13 @@ def _answer(turn: Turn, asked: Ask, checks: Checks, *, last: bool) -> Answer:
     if turn.tx.buried(asked.attempt_id):
         return attempt_over()
     lease = turn.tx.lease_of(asked.key)
+    ours = lease is not None and lease.attempt_id == asked.attempt_id
+    if not ours and (lease is None or not adopted_unseen(lease)):
+        slow = slowed(turn, asked.key.user)
+        if slow is not None:
+            return slow
     if lease is not None and lease.state in WAITS:
         return _of_waiting(turn, lease, asked, checks, last=last)
-    ours = lease is not None and lease.attempt_id == asked.attempt_id
     if lease is not None and ours and not adopted_unseen(lease):
         return _again(lease)
     person = Person(user=asked.key.user, groups=asked.groups)

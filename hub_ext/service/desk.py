@@ -40,6 +40,7 @@ from .budgeting import Budgets
 from .budgetrecord import Reached
 from .config import Settings
 from .exemptions import Exemptions
+from .failing import Failing
 from .floor import Floor
 from .foreseen import Foreseen
 from .kueuebook import KueueBook
@@ -90,6 +91,8 @@ class Desk:
     anomalies: AnomalyBook = field(default_factory=AnomalyBook)
     alike: Alike = field(default_factory=Alike)
     """What leases of each profile have cost that ended lately."""
+    failing: Failing = field(default_factory=Failing)
+    """Whose starts fail again and again."""
     activity: Activities = field(default_factory=Activities)
     """What servers say of themselves."""
     changed: set[ServerKey] = field(default_factory=set)

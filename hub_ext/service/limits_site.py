@@ -55,6 +55,20 @@ def _waiting(policy: Policy, teams: tuple[TeamName, ...]) -> Iterator[Limit]:
         origin="notice.hold",
         in_force="always",
     )
+    starts = policy.starts
+    yield Limit(
+        subject="waiting",
+        words=_(
+            "After {n} starts of yours in a row that failed you wait {pause} before the next, "
+            "twice as long after each further one, {longest} at most."
+        ).format(
+            n=starts.failures,
+            pause=duration_text(starts.pause),
+            longest=duration_text(starts.longest_pause),
+        ),
+        origin="starts",
+        in_force="always",
+    )
 
 
 def _reservations(policy: Policy, person: Person, teams: tuple[TeamName, ...]) -> Iterator[Limit]:

@@ -17,10 +17,12 @@ def look(desk: Desk, lease: OpenLease, policy: Policy, *, now: datetime) -> Wait
     if not lease.devices:
         return None
     heard = gathered(desk, lease, now - starving.WINDOW)
+    activity = desk.activity.of(lease, now)
     seen = starving.Seen(
         devices=heard.devices,
         processes=heard.processes,
         cpu_millis=lease.grant.cpu_millis if lease.grant is not None else None,
+        out_of_memory_at=activity.out_of_memory_at if activity is not None else None,
     )
     found = starving.waits_for(seen, policy.starving, now)
     desk.waits_for[lease.id] = found

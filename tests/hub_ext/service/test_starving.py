@@ -1,8 +1,9 @@
 """What a GPU waits for, from the agent's readings to the views and pages of owner and lead."""
 
+from datetime import timedelta
 from pathlib import Path
 
-from hub_ext.lease import DeviceSample, Grant, ProcessSample, SampleBatch
+from hub_ext.lease import Activity, DeviceSample, Grant, ProcessSample, SampleBatch
 from tests.hub_ext.service.test_pages import shown, words
 from tests.support.governing import Site, site_in
 
@@ -75,3 +76,24 @@ def test_a_view_has_it_while_the_server_lives_and_a_gpu_is_there(tmp_path: Path)
         look(site)
         assert site.governor.view_of(grant.lease_id, now=site.now).waits_for is None
         assert site.governor.look_at_use(grant.lease_id, now=site.now) is None
+
+
+def test_a_server_that_tells_of_cudas_full_memory_is_helped_for_a_while(tmp_path: Path) -> None:
+    with site_in(tmp_path) as site:
+        grant = site.run("sam")
+        works(site, grant, cpu=300)
+        full = Activity(at=site.now, kernels=1, kernels_busy=0, out_of_memory_at=site.now)
+        site.governor.take_activity(grant.key, full, now=site.now)
+        look(site)
+        found = site.governor.view_of(grant.lease_id, now=site.now).waits_for
+        assert found is not None
+        assert found.cause == "memory"
+        assert "gradient accumulation" in found.remedy
+        later = site.later(16 * 60)
+        told = full.model_copy(update={"at": later})
+        site.governor.take_activity(grant.key, told, now=later)
+        works(site, grant, cpu=300, minutes=1)
+        found = site.governor.view_of(grant.lease_id, now=site.now).waits_for
+        assert found is not None
+        assert found.cause != "memory"
+        assert site.now - full.at > timedelta(minutes=15)
