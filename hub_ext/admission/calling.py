@@ -72,6 +72,8 @@ def plan(snapshot: Snapshot) -> Plan:
 
 
 def _of_pool(snapshot: Snapshot, pool: PoolName, waits: dict[LeaseId, OpenLease]) -> "_Planning":
+    # What is looked at before another team gets it comes free within seconds: nobody ends for it.
+    snapshot = snapshot.model_copy(update={"unclean": {}}) if snapshot.unclean else snapshot
     view = scene(snapshot, pool, without=NOBODY, lease_id=None)
     demands = sorted(view.waiting, key=turn)
     ending = {one.id for one in snapshot.leases if one.state is LeaseState.stopping}

@@ -19,3 +19,13 @@ def foreign(scene: Scene, demand: Demand) -> frozenset[DeviceId]:
     if pin_of(scene, demand.project) is None:
         return frozenset(owners)
     return frozenset(one.id for one in scene.devices if owners.get(one.id) != demand.project)
+
+
+def unclean(scene: Scene, demand: Demand) -> frozenset[DeviceId]:
+    """Give the devices that another team's server may have left something on.
+
+    They come free within seconds, so nobody is called in for it: a plan takes them as free.
+    """
+    return frozenset(
+        device for device, team in scene.snapshot.unclean.items() if team != demand.team
+    )

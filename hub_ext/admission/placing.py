@@ -11,7 +11,7 @@ from . import alone
 from .announced import avoiding, over_at
 from .asked import asked_for, placement_mix
 from .decision import Denied, Queued
-from .owned import foreign
+from .owned import foreign, unclean
 from .reasons import Figures, Standings, figures, gpus, refuse, wait, wanted
 from .room import room_figures, room_words, soonest_room
 from .snapshot import Demand, Scene
@@ -45,8 +45,9 @@ def place(scene: Scene, demand: Demand) -> tuple[Device, ...] | None:
 
     Those for which maintenance is announced are taken last, because they shorten the lease.
     """
+    away = scene.held | unclean(scene, demand)
     for aside in avoiding(scene):
-        found = _take(scene, demand, scene.held | aside)
+        found = _take(scene, demand, away | aside)
         if found is not None:
             return found
     return None
@@ -93,7 +94,10 @@ def no_room(scene: Scene, demand: Demand, now: Standings) -> Queued:
     """Say why nothing fits, with the layout, and which ends of leases would make room."""
     if demand.alone is not None:
         return alone.none_free(scene, demand, now)
-    at, room = scene.snapshot.at, soonest_room(scene, demand)
+    at = scene.snapshot.at
+    if unclean(scene, demand) and _take(scene, demand, scene.held) is not None:
+        return _not_clean(scene, demand, now)
+    room = soonest_room(scene, demand)
     numbers = {**figures(demand, now), "free_gpus": gpus_text(now.free_units)}
     code, message = "no-device-free", _all_taken(scene, demand)
     if now.free_units >= demand.units:
@@ -103,6 +107,16 @@ def no_room(scene: Scene, demand: Demand, now: Standings) -> Queued:
     numbers |= room_figures(room)
     words = room_words(room, at)
     return wait(code, message, numbers, ends=room.last, at=at, when=words)
+
+
+def _not_clean(scene: Scene, demand: Demand, now: Standings) -> Queued:
+    """Say that a device is free, and is looked at before another team gets it."""
+    message = _(
+        "A device of pool {pool} has just come free. It is looked at before another team gets it: "
+        "something of the former server may be left there."
+    ).format(pool=demand.pool)
+    at, soon = scene.snapshot.at, _("That takes seconds.")
+    return wait("not-clean", message, figures(demand, now), ends=at, at=at, when=soon)
 
 
 def _wrong_shape(scene: Scene, demand: Demand, now: Standings) -> str:

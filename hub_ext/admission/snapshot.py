@@ -74,6 +74,8 @@ class Snapshot(Value):
     """What budgets stand at, in their present periods and those that a new lease may touch."""
     pinned: Annotated[Mapping[DeviceId, str], SkipValidation] = {}
     """Project of each device that is kept for one."""
+    unclean: Annotated[Mapping[DeviceId, str], SkipValidation] = {}
+    """Team of each device that nobody has seen empty since a lease of that team ended on it."""
 
 
 _Owner = tuple[str, str | None]

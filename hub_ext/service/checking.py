@@ -19,19 +19,19 @@ from ..lease import (
     Outage,
     OutCause,
     SampleBatch,
+    StrayProcess,
 )
+from . import leftovers
 from .desk import Desk
 from .faultsigns import LASTING, fatal, fault_words, name_of
 from .floor import declared
+from .leftovers import left
 from .outages import BACK, OUT
 from .slots import SLOT
 from .waiving import begin, finish
 
 READINGS = 3
 """Readings in a row that take a device out, or bring it back: one alone may be a passing state."""
-
-LEAST_LEFT_BYTES = 1024**3
-"""Less than this is the driver's own."""
 
 
 def check(
@@ -68,12 +68,6 @@ def check(
     for event in events:
         desk.outages.apply(event)
     desk.changed |= {lease.key for lease in held.values()}
-
-
-def not_empty(sample: DeviceSample) -> bool:
-    """Whether memory of a device is held; a figure that is missing says nothing."""
-    used, total = sample.memory_used_bytes, sample.memory_total_bytes
-    return used is not None and used > max(LEAST_LEFT_BYTES, (total or 0) // 50)
 
 
 def _at_fault(
@@ -149,26 +143,42 @@ def _lost(
 def _left(
     desk: Desk, batch: SampleBatch, held: dict[DeviceId, OpenLease], now: datetime
 ) -> list[Event]:
-    """Free devices whose memory is held: something of an ended server is left."""
+    """Free devices on which a process or memory of an ended server is left."""
     doubts, events = desk.outages.doubts, []
     # A time-share has no memory of its own: what is held may be of another lease on its GPU.
     in_use = {device.driver_id for lease in held.values() for device in lease.devices}
+    strays = _strays(batch)
     for sample in batch.devices:
-        if sample.device in desk.outages.devices or sample.memory_used_bytes is None:
+        device = sample.device
+        if device in desk.outages.devices:
             continue
-        in_turns = sample.device.partition(SHARE_MARK)[0] in in_use
-        if sample.device in held or in_turns or not not_empty(sample):
-            doubts.pop(sample.device, None)
+        in_turns = device.partition(SHARE_MARK)[0] in in_use
+        found = None if device in held or in_turns else left(sample, strays.get(device, ()))
+        if device in held or in_turns or found is False:
+            doubts.pop(device, None)
+        if found is False:
+            _seen_clean(desk, sample)
+        if not found:
             continue
-        doubts[sample.device] = doubts.get(sample.device, 0) + 1
-        if doubts[sample.device] >= READINGS:
-            words = _(
-                "{used} MiB of its memory are held though no lease has it; end the process that "
-                "has them"
-            ).format(used=sample.memory_used_bytes // 2**20)
-            outage = _out(sample.device, "not-empty", words, now)
+        doubts[device] = doubts.get(device, 0) + 1
+        if doubts[device] >= READINGS:
+            outage = _out(device, "not-empty", leftovers.words(sample, strays.get(device, ())), now)
             events.append(Event(kind=OUT, at=now, body=_body(outage)))
     return events
+
+
+def _strays(batch: SampleBatch) -> dict[DeviceId, list[StrayProcess]]:
+    found: dict[DeviceId, list[StrayProcess]] = {}
+    for one in batch.strays or ():
+        found.setdefault(one.device, []).append(one)
+    return found
+
+
+def _seen_clean(desk: Desk, sample: DeviceSample) -> None:
+    """Let every team have a device that was read after its last lease ended there."""
+    kept = desk.outages.unclean.get(sample.device)
+    if kept is not None and sample.at > kept.since:
+        del desk.outages.unclean[sample.device]
 
 
 def _well(desk: Desk, batch: SampleBatch, now: datetime) -> list[Event]:
@@ -176,6 +186,7 @@ def _well(desk: Desk, batch: SampleBatch, now: datetime) -> list[Event]:
     passed, events = desk.outages.passed, []
     there = {device.id for device in desk.floor.found(batch.node)}
     samples = {sample.device: sample for sample in batch.devices}
+    strays = _strays(batch)
     looked_at = {one.device: one for one in batch.health}
     for device, outage in desk.outages.devices.items():
         sample, health = samples.get(device), looked_at.get(device)
@@ -185,8 +196,8 @@ def _well(desk: Desk, batch: SampleBatch, now: datetime) -> list[Event]:
             case "faulty":
                 well = _recovered(desk, outage, health, sample, found=device in there)
             case "not-empty":
-                empty = sample is not None and sample.memory_used_bytes is not None
-                well = not not_empty(sample) if sample is not None and empty else None
+                something = None if sample is None else left(sample, strays.get(device, ()))
+                well = None if something is None else not something
         if well is None:
             continue
         passed[device] = passed.get(device, 0) + 1 if well else 0

@@ -18,6 +18,7 @@ from ..lease import (
 )
 from ..metering import charge
 from ..policy.catalogue import PriceSpan
+from . import leftovers
 from .desk import Desk, Turn
 from .following import follow
 from .kueueintents import ended
@@ -54,6 +55,7 @@ def close(turn: Turn, lease: OpenLease, end: End) -> OpenLease:
     if lease.state in NEEDS_PROOF:
         turn.tx.post(charges(turn.desk, closed, ended_at), at=turn.now)
         turn.tx.bury(lease.attempt_id, at=turn.now)
+        leftovers.note(turn.desk, lease, now=turn.now)
     for intent in turn.tx.intents():
         if intent.lease_id == lease.id:
             turn.tx.settle(intent.id, end.cause.value, at=turn.now)

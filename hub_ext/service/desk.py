@@ -268,4 +268,5 @@ class Turn:
             reservations=self.reserved(policy),
             budgets=self.budgets(policy),
             pinned=self.desk.pins.owners_in(policy),
+            unclean={one: kept.team for one, kept in self.desk.outages.unclean.items()},
         )

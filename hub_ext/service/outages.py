@@ -6,6 +6,7 @@ Every change is an event first, with who and why. It decides nothing about lease
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from ..admission.announced import first_of, maintenance_words
 from ..i18n import _
@@ -18,6 +19,7 @@ from ..lease import (
     Maintenance,
     OpenLease,
     Outage,
+    TeamName,
 )
 from ..ledger.store import Ledger, Tx
 
@@ -31,14 +33,25 @@ CALL_OFF = "admin.call_off"
 _KINDS = (OUT, BACK, DRAIN, LIFT, ANNOUNCE, CALL_OFF)
 _PAGE = 500
 
+UNSEEN = timedelta(minutes=2)
+"""A device that was not seen empty for so long is told of; the next reading comes in seconds."""
+
+
+class Unclean(NamedTuple):
+    """A device that nobody has seen empty since a lease of this team ended on it."""
+
+    team: TeamName
+    since: datetime
+
 
 @dataclass
 class Outages:
     """The state that the events so far have made.
 
     `doubts` counts readings in a row that speak against a free device, `passed` those that speak
-    for one that is out; both are forgotten at a restart. `accepted` are signs of a fault with which
-    an administrator brought a device back.
+    for one that is out, `unclean` are free devices that no other team gets yet; all three are
+    forgotten at a restart, and each device is read before it is handed out then. `accepted` are
+    signs of a fault with which an administrator brought a device back.
     """
 
     devices: dict[DeviceId, Outage] = field(default_factory=dict)
@@ -46,6 +59,7 @@ class Outages:
     maintenance: dict[str, Maintenance] = field(default_factory=dict)
     doubts: dict[DeviceId, int] = field(default_factory=dict)
     passed: dict[DeviceId, int] = field(default_factory=dict)
+    unclean: dict[DeviceId, Unclean] = field(default_factory=dict)
     accepted: dict[DeviceId, frozenset[str]] = field(default_factory=dict)
 
     def apply(self, event: Event) -> None:
@@ -62,6 +76,7 @@ class Outages:
                     self.accepted[device] = frozenset(was.signs)
                 self.passed.pop(device, None)
                 self.doubts.pop(device, None)
+                self.unclean.pop(device, None)
             case "admin.drain":
                 drain = Drain.model_validate(body["drain"])
                 self.drains[drain.place, drain.name] = drain
@@ -116,6 +131,13 @@ class Outages:
         return (
             *map(outage_words, self.devices.values()),
             *map(drain_words, self.drains.values()),
+            *(
+                _("{device} is kept for team {team}: its memory has not been seen free").format(
+                    device=device, team=one.team
+                )
+                for device, one in self.unclean.items()
+                if now - one.since > UNSEEN
+            ),
             *(
                 maintenance_words(one, zone).rstrip(".")
                 for one in self.announced(now)
