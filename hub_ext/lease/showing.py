@@ -140,7 +140,9 @@ class Signal(Value):
     """One witness of an idle judgement.
 
     `state` is active, quiet or unknown; `value` is text with its unit; `age_s` is how old the
-    newest reading was; `source` says who measured it (nvml, simulated, process).
+    newest reading was; `source` says who measured it (nvml, simulated, process, cgroup, server).
+    `trust` says who could have forged it: what the agent reads nobody but who runs the machine,
+    what the server tells of itself its owner.
     """
 
     name: ShortText
@@ -149,6 +151,16 @@ class Signal(Value):
     window_s: int
     age_s: int | None
     source: ShortText
+    trust: Literal["agent", "user"] = "agent"
+
+
+Ground = Literal["", "quiet", "never_used", "no_progress", "gpu_unused"]
+"""Which limit was reached; `gpu_unused` alone is no ground to stop, but to advise."""
+
+HeldBy = Literal[
+    "", "not_started", "start_grace", "keep", "exemption", "power", "kernel", "input", "cell"
+]
+"""What alone holds idleness off."""
 
 
 class VerdictState(StrEnum):
@@ -173,6 +185,12 @@ class Verdict(Value):
     limit_s: int | None
     signals: tuple[Signal, ...] = ()
     words: str = ""
+    ground: Ground = ""
+    held_by: HeldBy = ""
+    gpu_quiet_since: AwareDatetime | None = None
+    """Since when nothing works on its GPUs; None while something does, or that is unknown."""
+    agent_quiet_since: AwareDatetime | None = None
+    """The same of all that the agent sees, whatever the server says of itself."""
 
 
 class DeviceReading(Value):

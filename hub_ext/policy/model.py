@@ -12,6 +12,7 @@ from pydantic import Field, StringConstraints
 from .model_anomalies import Anomalies
 from .model_budgets import Budget, Term
 from .model_device import DevicePin
+from .model_idle import IdleRule
 from .model_images import Contents, ImageRules
 from .model_needs import Needs
 from .model_pools import Node, Pool, PoolFor, Reservable
@@ -33,7 +34,7 @@ from .model_starving import StarvingRules
 from .model_statement import Statement
 from .model_tasks import TaskType
 from .model_teams import EnvironmentPin, Project, Quota, Team
-from .model_times import IdleRule, Mode, Modes, NoticeTimes
+from .model_times import Mode, Modes, NoticeTimes
 from .words import FlavorKind, Name, Part, Version, Zone
 
 __all__ = [
@@ -113,7 +114,7 @@ class Policy(Part):
     statement: Statement = Statement()
     """Whether charges are shown or paid, and what exports call those who take part."""
     idle: dict[Name, IdleRule] = {}
-    """Idle rules by name; at most one for each kind of flavor."""
+    """Idle rules by name; for one server at most one."""
     notice: NoticeTimes = NoticeTimes()
     """Announcement times that no idle rule sets."""
     starts: StartRules = StartRules()

@@ -1,31 +1,9 @@
-"""Idle rules, announcement times and modes: when the policy acts, and how long it warns."""
+"""Announcement times and modes: when the policy acts, and how long it warns."""
 
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
-
-from .words import Count, Flag, FlavorKind, Lasting, Part, Span
-
-
-class IdleRule(Part):
-    """When a server counts as idle, and how long it is warned before the stop."""
-
-    applies: tuple[FlavorKind, ...]
-    """Kinds of flavor it is for: `gpu`, `mig`, `share`, `none`; `[]`: task types name it."""
-    limit: Lasting
-    """Quiet for so long is idle."""
-    notice: Span
-    """From the announcement to the stop."""
-    start_grace: Span = timedelta(minutes=15)
-    """A server younger than this is never judged. Default 15m: data and first imports take time."""
-    gpu_active_percent: Annotated[Count, Field(le=100)] = 5
-    """GPU utilisation from which a device counts as active. Default 5: below it is noise."""
-    cpu_active_millis: Count = 200
-    """CPU in thousandths of a core from which its processes count as active. Default 200."""
-    keep: Span = timedelta(hours=1)
-    """How long one "keep" by the person holds off this rule. Default 1h."""
-
+from .words import Flag, Lasting, Part, Span
 
 Mode = Literal["observe", "advise", "enforce"]
 

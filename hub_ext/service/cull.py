@@ -5,9 +5,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from ..i18n import _
-from ..idle import exempted, judge, lookback, rule_for
+from ..idle import STALE_PERIODS, Clocks, exempted, judge, judge_on, lookback, rule_of
 from ..lease import (
     GOVERNOR,
     Cause,
@@ -20,6 +21,7 @@ from ..lease import (
     VerdictState,
 )
 from ..policy.model import IdleRule, Policy
+from ..policy.model_idle import window_of
 from ..units import duration_text, whole_seconds
 from .budgetclosure import BUDGET_SPENT, GIVEN_MORE
 from .closures import BACK_IN_SERVICE, LATER, NOT_NEEDED, RESERVED, Closure
@@ -184,7 +186,7 @@ def _life_notice(lease: OpenLease, policy: Policy, now: datetime) -> Notice | No
 def _idle_notice(
     lease: OpenLease, verdict: Verdict | None, policy: Policy, now: datetime
 ) -> Notice | None:
-    found = rule_for(policy, kind_of(lease), lease.task_type)
+    found = rule_of(policy, lease, kind_of(lease))
     if found is None or verdict is None:
         return None
     name, rule = found
@@ -260,18 +262,27 @@ def _withdrawn(verdict: Verdict | None) -> Reason:
     )
 
 
+class _Last(NamedTuple):
+    """When a lease was last judged, by which rule, and where its witnesses stood then."""
+
+    at: datetime
+    rule: IdleRule
+    clocks: Clocks
+
+
 class Culler:
-    """Looks at one lease after the other. It remembers only when each was last judged."""
+    """Looks at one lease after the other. It remembers only how each was last judged."""
 
     def __init__(self) -> None:
-        self._judged_at: dict[LeaseId, datetime] = {}
+        self._last: dict[LeaseId, _Last] = {}
 
     def live(self, governor: Governor, _now: datetime) -> tuple[LeaseId, ...]:
         """Leases to look at in this cycle; none while no policy is in force."""
         if governor.known_policy is None:
             return ()
         live = [lease.id for lease in governor.leases() if lease.state in LIVE]
-        self._judged_at = {one: at for one, at in self._judged_at.items() if one in set(live)}
+        known = set(live)
+        self._last = {one: last for one, last in self._last.items() if one in known}
         return tuple(live)
 
     def look(self, governor: Governor, lease_id: LeaseId, now: datetime) -> Step:
@@ -279,7 +290,7 @@ class Culler:
         lease, policy = governor.lease(lease_id), governor.known_policy
         if lease is None or lease.state not in LIVE or policy is None:
             return None
-        found = rule_for(policy, kind_of(lease), lease.task_type)
+        found = rule_of(policy, lease, kind_of(lease))
         verdict, closure = None, governor.closure(lease, now=now)
         due = found is not None and self._due(lease, found[1], now)
         if found is not None and closure is None and not due:
@@ -307,21 +318,31 @@ class Culler:
         told = lease.notice is not None and lease.notice.cause is not Cause.admin
         if told or (lease.ends_at is not None and lease.ends_at <= now):
             return True
-        last = self._judged_at.get(lease.id)
+        last = self._last.get(lease.id)
         # A clock that was set back must not keep a lease from being judged.
-        return last is None or not timedelta(0) <= now - last < rule.limit / LOOKS_A_LIMIT
+        return last is None or not timedelta(0) <= now - last.at < rule.limit / LOOKS_A_LIMIT
 
     def _judge(
         self, governor: Governor, lease: OpenLease, found: tuple[str, IdleRule], now: datetime
     ) -> Verdict:
         name, rule = found
-        devices = [device.id for device in lease.devices]
-        back = lookback(rule, LONGEST_PERIOD_S)
-        # A busy server shows in its newest readings; only a quiet one needs the whole limit.
-        recent = governor.readings(lease.id, now - (back - rule.limit), now=now)
-        verdict = judge(name, rule, lease, recent, now, required_devices=devices)
-        if verdict.state in {VerdictState.quiet, VerdictState.idle}:
-            whole = governor.readings(lease.id, now - back, now=now)
-            verdict = judge(name, rule, lease, whole, now, required_devices=devices)
-        self._judged_at[lease.id] = now
+        kind, devices = kind_of(lease), [device.id for device in lease.devices]
+        last = self._last.get(lease.id)
+        # Another rule, or a clock that was set back, begins anew.
+        goes_on = last is not None and last.rule == rule and last.at <= now
+        former = last.clocks if last is not None and goes_on else Clocks()
+        since = now - lookback(rule, LONGEST_PERIOD_S)
+        if last is not None and goes_on:
+            gap = timedelta(seconds=STALE_PERIODS * LONGEST_PERIOD_S)
+            since = max(since, last.at - window_of(rule) - gap)
+        readings = governor.readings(lease.id, since, now=now)
+        verdict, clocks = judge_on(
+            former, name, rule, lease, readings, now, required_devices=devices, kind=kind
+        )
+        if verdict.state is VerdictState.idle and goes_on:
+            # Before anything follows from it, everything is looked at once more.
+            whole = governor.readings(lease.id, now - lookback(rule, LONGEST_PERIOD_S), now=now)
+            anew = judge(name, rule, lease, whole, now, required_devices=devices, kind=kind)
+            verdict = anew if anew.state is not VerdictState.idle else verdict
+        self._last[lease.id] = _Last(now, rule, clocks)
         return exempted(verdict, governor.exemption(lease, now=now), now)

@@ -6,7 +6,7 @@ from datetime import datetime
 from ..admission.forecast import Known
 from ..admission.lives import lives
 from ..admission.snapshot import Snapshot
-from ..idle import rule_for
+from ..idle import rule_of
 from ..lease import LeaseId, OfferSheet, Standing, VerdictState
 from .desk import Desk
 from .foreseen import Ground
@@ -48,7 +48,7 @@ def _idle_ends(desk: Desk, snapshot: Snapshot) -> Mapping[LeaseId, datetime]:
         verdict = desk.verdicts.get(lease.id)
         if verdict is None or verdict.state not in {VerdictState.quiet, VerdictState.idle}:
             continue
-        rule = rule_for(snapshot.policy, kind_of(lease), lease.task_type)
+        rule = rule_of(snapshot.policy, lease, kind_of(lease))
         if rule is None or verdict.quiet_since is None:
             continue
         ends = verdict.quiet_since + rule[1].limit

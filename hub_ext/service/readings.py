@@ -25,7 +25,7 @@ def newest(desk: Desk, lease: OpenLease, now: datetime) -> tuple[DeviceReading, 
     return tuple(found)
 
 
-def gathered(desk: Desk, lease: OpenLease, since: datetime) -> Readings:
+def gathered(desk: Desk, lease: OpenLease, since: datetime, now: datetime) -> Readings:
     """Gather what the idle rule hears: one series a device, and the processes."""
     nodes = [device.node for device in lease.devices]
     return Readings(
@@ -33,6 +33,7 @@ def gathered(desk: Desk, lease: OpenLease, since: datetime) -> Readings:
         processes=tuple(desk.samples.recent_processes(lease.id, since)),
         period_s=max((_period_s(desk, node) for node in nodes), default=_slowest_s(desk)),
         source=desk.floor.source(nodes[0]) if nodes else "process",
+        activity=desk.activity.of(lease, now),
     )
 
 

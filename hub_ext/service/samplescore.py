@@ -48,7 +48,7 @@ class SamplesCore:
         """Gather what the idle rule hears of a lease since an instant."""
         with self._desk.turn(now) as turn:
             lease = turn.found(lease_id)
-        return gathered(self._desk, lease, since)
+        return gathered(self._desk, lease, since, now)
 
     def judged(self, lease_id: LeaseId, verdict: Verdict, *, now: datetime) -> None:
         """Keep the newest verdict of a lease; record it where its state changed."""

@@ -16,7 +16,7 @@ def look(desk: Desk, lease: OpenLease, policy: Policy, *, now: datetime) -> Wait
     """Look at the last minutes of a live lease; None without a GPU."""
     if not lease.devices:
         return None
-    heard = gathered(desk, lease, now - starving.WINDOW)
+    heard = gathered(desk, lease, now - starving.WINDOW, now)
     activity = desk.activity.of(lease, now)
     seen = starving.Seen(
         devices=heard.devices,

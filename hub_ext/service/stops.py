@@ -7,7 +7,7 @@ the server is proved gone.
 from datetime import datetime, timedelta
 
 from ..admission.announced import bound_of
-from ..idle import rule_for
+from ..idle import rule_of
 from ..lease import (
     GOVERNOR,
     Actor,
@@ -158,7 +158,7 @@ def keep(desk: Desk, lease_id: LeaseId, *, actor: Actor, now: datetime) -> OpenL
         lease = turn.found(lease_id)
         if lease.state not in _LIVE:
             raise lease_over(lease)
-        rule = rule_for(desk.book.policy, kind_of(lease), lease.task_type)
+        rule = rule_of(desk.book.policy, lease, kind_of(lease))
         if rule is None:
             raise nothing_to_keep()
         kept = lease.model_copy(update={"kept_until": now + rule[1].keep})

@@ -5,7 +5,7 @@ It tells and notes; who acts on it is in `unused`. Unknown is never a ground to 
 
 from datetime import datetime, timedelta
 
-from ..idle import judge, lookback, rule_for
+from ..idle import judge, lookback, rule_of
 from ..lease import LeaseState, OpenLease, ServerKey, VerdictState
 from ..policy.model import IdleRule, Policy
 from .attempts import keyed
@@ -48,7 +48,7 @@ def candidates(desk: Desk, *, now: datetime) -> tuple[OpenLease, ...]:
 
 def _idle(desk: Desk, lease: OpenLease, policy: Policy, now: datetime) -> bool:
     kind = kind_of(lease)
-    found = rule_for(policy, kind, lease.task_type)
+    found = rule_of(policy, lease, kind)
     rule = (
         found[1]
         if found
@@ -56,7 +56,9 @@ def _idle(desk: Desk, lease: OpenLease, policy: Policy, now: datetime) -> bool:
     )
     limits = {"limit": policy.notice.never_used, "start_grace": timedelta(0)}
     rule = rule.model_copy(update=limits)
-    readings = gathered(desk, lease, now - lookback(rule, LONGEST_PERIOD_S))
+    readings = gathered(desk, lease, now - lookback(rule, LONGEST_PERIOD_S), now)
     devices = [device.id for device in lease.devices]
-    verdict = judge("never-used", rule, lease, readings, now, required_devices=devices)
+    verdict = judge(
+        "never-used", rule, lease, readings, now, required_devices=devices, kind=kind
+    )
     return verdict.state is VerdictState.idle

@@ -21,7 +21,7 @@ from tests.support.pools import NOON, make_lease, make_policy, request, team
 
 PERIOD = 10.0
 RULE = IdleRule.model_validate(
-    {"applies": ["gpu", "mig"], "limit": "5m", "notice": "1m", "start_grace": "2m"}
+    {"applies": ["gpu", "mig"], "limit": "5m", "notice": "1m", "start_grace": "2m", "window": "0s"}
 )
 POLICY = make_policy(
     {"a": team({"whole": {"nominal": "2"}}, name="a")},
@@ -92,7 +92,7 @@ def test_quiet_gpu_and_quiet_processes_for_the_whole_limit_are_idle() -> None:
         ("cpu", "quiet", "process"),
     ]
     assert answer.signals[0].value == "at most 0 %"
-    assert (answer.signals[0].window_s, answer.signals[0].age_s) == (300, 0)
+    assert (answer.signals[0].window_s, answer.signals[0].age_s) == (340, 0)
 
 
 def test_either_witness_alone_is_not_enough() -> None:
@@ -185,6 +185,14 @@ def test_readings_of_the_lookback_suffice_for_a_verdict() -> None:
     devices = [one for one in gpu(*(0,) * 99) if one.at >= since]
     processes = [one for one in cpu(*(0,) * 99) if one.at >= since]
     assert verdict(devices, processes).state is VerdictState.idle
+
+
+def test_one_active_reading_in_twenty_is_noise_and_one_in_ten_is_use() -> None:
+    rule = RULE.model_copy(update={"limit": timedelta(minutes=30), "window": timedelta(minutes=5)})
+    blips = [0 if n % 20 else 60 for n in range(220)]
+    assert verdict(gpu(*blips), cpu(*(0,) * 220), rule=rule).state is VerdictState.idle
+    often = [0 if n % 10 else 60 for n in range(220)]
+    assert verdict(gpu(*often), cpu(*(0,) * 220), rule=rule).state is not VerdictState.idle
 
 
 values = st.lists(st.sampled_from([0, 0, 0, 0, 0, 0, 4, 5, 90, None]), min_size=0, max_size=60)
