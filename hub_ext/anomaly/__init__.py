@@ -20,7 +20,9 @@ from .facts import (
     Stray,
     Tasks,
 )
-from .find import Finding, find
+from .find import find
+from .finding import Finding
+from .of_lease import of_lease
 
 __all__ = [
     "NO_LIFE",
@@ -41,5 +43,6 @@ __all__ = [
     "Tasks",
     "advance",
     "find",
+    "of_lease",
     "shown",
 ]

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from ..lease import LeaseId
 from ..lease.anomalies import Anomaly
-from .find import Finding
+from .finding import Finding
 
 Key = tuple[str, str]
 

@@ -1,10 +1,11 @@
 """What the search for anomalies looks at: live leases with their figures, pools, machines."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..lease import DeviceId, OpenLease, ServerKey
+from .finding import Finding
 
 
 @dataclass(frozen=True)
@@ -156,9 +157,10 @@ class Facts:
     """Everything at one instant."""
 
     now: datetime
-    leases: Sequence[Held] = ()
-    alike: Mapping[str, Ended] = field(default_factory=dict)
-    """By profile."""
+    leases: Sequence[OpenLease] = ()
+    """Live leases with GPUs."""
+    known: Sequence[Finding] = ()
+    """What was found about each of them at the last look at its readings."""
     pools: Sequence[Pool] = ()
     strays: Sequence[Stray] = ()
     strangers: Sequence[Stranger] = ()

@@ -39,9 +39,7 @@ class Alike:
             elif len(kept) < MOST_KEPT:
                 kept.appendleft((lease.closed_at, cost))
 
-    def known(self, now: datetime) -> dict[str, Ended]:
-        """What leases cost that ended within the span, by profile."""
-        return {
-            profile: Ended(tuple(cost for at, cost in kept if at >= now - SPAN))
-            for profile, kept in self._costs.items()
-        }
+    def of(self, profile: str, now: datetime) -> Ended | None:
+        """What leases of a profile cost that ended within the span; None where none did."""
+        kept = self._costs.get(profile)
+        return None if kept is None else Ended(tuple(cost for at, cost in kept if at >= now - SPAN))

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..anomaly import NO_LIFE, Life, Spell, Tasks
+from ..anomaly import Finding
 from ..lease import Event, LeaseId
 from ..lease.anomalies import Anomaly
 from ..ledger.store import Ledger, Tx
@@ -24,12 +24,10 @@ _PAGE = 500
 
 @dataclass(frozen=True)
 class Looked:
-    """What the last look saw of one lease."""
+    """What the last look at one lease found, and when that was."""
 
-    spells: tuple[Spell, ...]
-    tasks: Tasks
-    life: Life = NO_LIFE
-    cost_micro: int | None = None
+    at: datetime
+    findings: tuple[Finding, ...]
 
 
 @dataclass

@@ -13,6 +13,9 @@ from ..lease.anomalies import AnomalySheet
 from . import anomalies, anomalyacts, anomalyfacts, starving
 from .desk import Desk
 
+MOST_LOOKS = 300
+"""Servers that are looked at in one pass; each costs the deciding thread milliseconds."""
+
 
 class AnomalyCore:
     """Everything of the governor that looks at how GPUs are used."""
@@ -20,13 +23,16 @@ class AnomalyCore:
     _desk: Desk
 
     def to_look_at(self, *, now: datetime) -> tuple[LeaseId, ...]:
-        """Live leases with GPUs; none while no policy is in force."""
+        """Live leases with GPUs whose turn it is; none while no policy is in force."""
         if self._desk.book.known is None:
             return ()
         with self._desk.turn(now) as turn:
             live = [x.id for x in turn.tx.leases() if x.state in LIVE and x.devices]
         starving.forget(self._desk, frozenset(live))
-        return tuple(live)
+        looked = self._desk.anomalies.looked
+        # Who was never looked at comes first, then who was looked at longest ago.
+        live.sort(key=lambda one: (one in looked, looked[one].at if one in looked else now, one))
+        return tuple(live[:MOST_LOOKS])
 
     def look_at_use(self, lease_id: LeaseId, *, now: datetime) -> WaitsFor | None:
         """Look at one server's readings; None where it has ended meanwhile."""

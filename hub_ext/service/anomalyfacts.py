@@ -8,7 +8,17 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from ..admission.protection import LIVE
-from ..anomaly import NO_TASKS, Facts, Finding, Held, Pool, Reach, Silence, Stranger, Stray
+from ..anomaly import (
+    Facts,
+    Finding,
+    Held,
+    Pool,
+    Reach,
+    Silence,
+    Stranger,
+    Stray,
+    of_lease,
+)
 from ..lease import Device, DeviceId, LeaseId, LeaseState, OpenLease, StrayProcess
 from ..metering import cost
 from ..mig.geometry import device_units
@@ -21,20 +31,23 @@ from .forgotten import END
 from .slots import SLOT
 from .views import cost_of
 
-_NOT_LOOKED = Looked((), NO_TASKS)
-
 
 def look(desk: Desk, lease: OpenLease, policy: Policy, *, now: datetime) -> None:
-    """Sum up one live lease's readings; the search after it uses that."""
-    since = now - policy.anomalies.hoarding
-    began = lease.started_at or now
-    first = max(since, began)
-    desk.anomalies.looked[lease.id] = Looked(
-        spells=tuple(desk.samples.spell(device.id, first) for device in lease.devices),
+    """Look at one live lease's readings and its cost, and keep what is odd about it."""
+    first = max(now - policy.anomalies.hoarding, lease.started_at or now)
+    spells = tuple(desk.samples.spell(device.id, first) for device in lease.devices)
+    read = any(one.readings for one in spells)
+    held = Held(
+        lease=lease,
+        spells=spells,
         tasks=desk.samples.tasks(lease.id, first),
         life=desk.samples.life(lease.id),
         cost_micro=cost_of(desk, lease, now).so_far_micro,
+        # A place on Kubernetes is read only where its real device is known.
+        measured=read or not any(one.id.startswith(SLOT) for one in lease.devices),
     )
+    found = of_lease(held, desk.alike.of(lease.profile, now), policy.anomalies, now)
+    desk.anomalies.looked[lease.id] = Looked(now, found)
 
 
 def gather(turn: Turn, policy: Policy) -> Facts:
@@ -46,27 +59,13 @@ def gather(turn: Turn, policy: Policy) -> Facts:
     desk.anomalies.looked = {one.id: looked[one.id] for one in live if one.id in looked}
     return Facts(
         now=now,
-        leases=tuple(_held(desk, one) for one in live),
-        alike=desk.alike.known(now),
+        leases=live,
+        known=[one for found in desk.anomalies.looked.values() for one in found.findings],
         pools=_pools(turn, policy, leases),
         strays=_strays(turn, policy, leases),
         strangers=_strangers(desk, now),
         forgotten=_forgotten(turn, leases),
         silent=tuple(Silence(x.node, x.at) for x in desk.floor.agents(now=now) if x.silent),
-    )
-
-
-def _held(desk: Desk, lease: OpenLease) -> Held:
-    known = desk.anomalies.looked.get(lease.id, _NOT_LOOKED)
-    read = any(one.readings for one in known.spells)
-    return Held(
-        lease=lease,
-        spells=known.spells,
-        tasks=known.tasks,
-        life=known.life,
-        cost_micro=known.cost_micro,
-        # A place on Kubernetes is read only where its real device is known.
-        measured=read or not any(one.id.startswith(SLOT) for one in lease.devices),
     )
 
 

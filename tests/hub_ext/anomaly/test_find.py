@@ -1,6 +1,6 @@
 """Each kind of anomaly is found, with owner and act; its quiet neighbours are not."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -22,6 +22,7 @@ from hub_ext.anomaly import (
     Stray,
     Tasks,
     find,
+    of_lease,
 )
 from hub_ext.lease import DeviceId, LeaseState, PoolName, ServerKey, TeamName, UserName
 from hub_ext.policy.model import Anomalies
@@ -42,8 +43,14 @@ def found(facts: Facts, rules: Anomalies = RULES) -> list[tuple[str, str]]:
     return [one.key for one in find(facts, rules)]
 
 
-def of(*leases: Held, **more: Any) -> Facts:
-    return Facts(now=NOW, leases=leases, **more)
+def of(*leases: Held, alike: Mapping[str, Ended] | None = None, **more: Any) -> Facts:
+    """Facts of a site whose leases were looked at just now."""
+    known = [
+        finding
+        for one in leases
+        for finding in of_lease(one, (alike or {}).get(one.lease.profile), RULES, NOW)
+    ]
+    return Facts(now=NOW, leases=[one.lease for one in leases], known=known, **more)
 
 
 def only(facts: Facts, rules: Anomalies = RULES) -> Finding:

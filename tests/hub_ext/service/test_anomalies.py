@@ -21,6 +21,7 @@ from hub_ext.lease import (
     UserName,
 )
 from hub_ext.lease.anomalies import Anomaly, AnomalyAct
+from hub_ext.service import anomalycore
 from hub_ext.service.anomalyacts import Deed
 from hub_ext.service.cull import Culler
 from hub_ext.service.strangers import Stranger
@@ -370,3 +371,18 @@ def test_a_device_of_another_name_is_nobodys(site: Site) -> None:
         look(site)
     [one] = odd(site)
     assert (one.kind, one.owner, one.teams, one.money_micro) == ("outside", None, (), None)
+
+
+def test_of_many_servers_those_are_looked_at_first_that_waited_longest(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grants = [site.run(user) for user in ("sam", "vera", "viktor")]
+    monkeypatch.setattr(anomalycore, "MOST_LOOKS", 2)
+    seen = []
+    for _pass in range(3):
+        turn = site.governor.to_look_at(now=site.later(MINUTE))
+        for lease_id in turn:
+            site.governor.look_at_use(lease_id, now=site.now)
+        seen.append(turn)
+    first, second, third = (grant.lease_id for grant in grants)
+    assert seen == [(first, second), (third, first), (second, first)]
