@@ -22,12 +22,13 @@ from .facts import (
 )
 from .find import find
 from .finding import Finding
-from .of_lease import of_lease
+from .of_lease import USED_PERCENT, of_lease
 
 __all__ = [
     "NO_LIFE",
     "NO_SPELL",
     "NO_TASKS",
+    "USED_PERCENT",
     "Change",
     "Ended",
     "Facts",

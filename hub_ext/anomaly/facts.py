@@ -23,6 +23,12 @@ class Spell:
     total_bytes: int | None
     known_at: datetime | None
     """The newest reading that has any figure."""
+    busy: int = 0
+    """Readings in which something ran."""
+    gauged: int = 0
+    """Readings that also tell how much of the multiprocessors and of the memory's bandwidth."""
+    most_sm: int | None = None
+    most_dram: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,10 @@ class Held:
         What it has cost so far; None where nothing priced it.
     measured
         Whether figures of its own devices can be expected at all.
+    long
+        Its readings over `Anomalies.gaming`; empty where it is younger.
+    input_at
+        When somebody was last seen at it; None where nobody was.
     """
 
     lease: OpenLease
@@ -80,6 +90,8 @@ class Held:
     life: Life = NO_LIFE
     cost_micro: int | None = None
     measured: bool = True
+    long: Sequence[Spell] = ()
+    input_at: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from statistics import median_low
 from ..i18n import _
 from ..policy.model import Anomalies
 from ..units import bytes_text, duration_text, money_text
-from .facts import FRESH, Ended, Held
+from .facts import FRESH, Ended, Held, Spell
 from .finding import Finding, about
 
 USED_PERCENT = 5
@@ -18,6 +18,12 @@ CPU_MILLIS = 200
 
 COVERED_PERCENT = 90
 """Share of the time that must have been read before anything is said of all of it."""
+
+BUSY_PERCENT = 10
+"""Share of readings in which something runs, from which a GPU is never judged idle."""
+
+LEAST_SM, LEAST_DRAM = 3, 1
+"""Percent of multiprocessors and of bandwidth that nobody's work stays under for hours."""
 
 
 def of_lease(
@@ -35,6 +41,7 @@ def of_lease(
         *_never_used(held, rules, now),
         *_dear(held, alike, rules),
         *_unread(held, rules, now),
+        *_gaming(held, rules, now),
     )
 
 
@@ -159,3 +166,48 @@ def _unread(held: Held, rules: Anomalies, now: datetime) -> Iterator[Finding]:
             act="notice",
             words=_("There is no figure of its GPU, so nobody knows whether it is used."),
         )
+
+
+def _gaming(held: Held, rules: Anomalies, now: datetime) -> Iterator[Finding]:
+    """Tell of a GPU that looks busy for very long, computes next to nothing, and is alone.
+
+    Where the driver does not tell how much is computed nothing is said.
+    """
+    start, ran = now - rules.gaming, held.lease.started_at
+    if ran is None or ran > start or not held.long:
+        return
+    if held.input_at is not None and held.input_at > start:
+        return
+    if all(_pretends(one, start, now) for one in held.long):
+        yield about(
+            "gaming",
+            held.lease,
+            since=start,
+            figure=int((now - ran).total_seconds()),
+            act="ask",
+            # For administrators alone: it may be a service that waits, or a mistake.
+            teams=(),
+            words=_(
+                "Its GPU has looked busy for {span} and computed next to nothing ({sm} % of its "
+                "multiprocessors, {dram} % of its memory's bandwidth at most), and nobody was seen "
+                "at it. It may be kept alive on purpose, or wait for requests."
+            ).format(
+                span=duration_text(rules.gaming),
+                sm=max(one.most_sm or 0 for one in held.long),
+                dram=max(one.most_dram or 0 for one in held.long),
+            ),
+        )
+
+
+def _pretends(one: Spell, start: datetime, now: datetime) -> bool:
+    read = (
+        one.first_at is not None
+        and one.last_at is not None
+        and one.first_at - start <= FRESH
+        and now - one.last_at <= FRESH
+        and 100 * one.gauged >= COVERED_PERCENT * one.readings
+    )
+    looks_busy = 100 * one.busy >= BUSY_PERCENT * one.readings
+    little = one.most_sm is not None and one.most_sm <= LEAST_SM
+    idle_memory = one.most_dram is not None and one.most_dram <= LEAST_DRAM
+    return read and looks_busy and little and idle_memory

@@ -15,6 +15,7 @@ AnomalyKind = Literal[
     "forgotten",
     "gap",
     "unallocated",
+    "gaming",
 ]
 
 AnomalyAct = Literal["notice", "ask", "quarantine", "stop", "close"]

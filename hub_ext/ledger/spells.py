@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, and_, case, func, or_, select
 
-from ..anomaly import Life, Spell, Tasks
+from ..anomaly import USED_PERCENT, Life, Spell, Tasks
 from ..lease import DeviceId, LeaseId
 from ..units import instant_us
 from .readings import process_sample, rollup_hour, sample
@@ -15,6 +15,7 @@ def spell(connection: Connection, device: DeviceId, since: datetime) -> Spell:
     """Sum up the readings of a device since an instant."""
     of = sample.c
     both = and_(of.util_percent.is_not(None), of.memory_used_bytes.is_not(None))
+    gauged = and_(of.sm_percent.is_not(None), of.dram_percent.is_not(None))
     some = or_(of.util_percent.is_not(None), of.memory_used_bytes.is_not(None))
     query = select(
         func.count().label("readings"),
@@ -26,6 +27,10 @@ def spell(connection: Connection, device: DeviceId, since: datetime) -> Spell:
         func.max(of.memory_used_bytes).label("most_bytes"),
         func.max(of.memory_total_bytes).label("total_bytes"),
         func.max(case((some, of.at))).label("known_at"),
+        func.count(case((of.util_percent >= USED_PERCENT, 1))).label("busy"),
+        func.count(case((gauged, 1))).label("gauged"),
+        func.max(of.sm_percent).label("most_sm"),
+        func.max(of.dram_percent).label("most_dram"),
     ).where(of.device == device, of.at >= instant_us(since))
     row = connection.execute(query).one()
     return Spell(
@@ -38,6 +43,10 @@ def spell(connection: Connection, device: DeviceId, since: datetime) -> Spell:
         most_bytes=row.most_bytes,
         total_bytes=row.total_bytes,
         known_at=_instant(row.known_at),
+        busy=row.busy,
+        gauged=row.gauged,
+        most_sm=row.most_sm,
+        most_dram=row.most_dram,
     )
 
 

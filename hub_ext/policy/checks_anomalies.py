@@ -1,11 +1,15 @@
 """Anomalies: thresholds that can never be met."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from ..i18n import _
 from ..units import UNITS_PER_GPU, gpus_text
 from .model import Policy
-from .problems import Problem, warning
+from .problems import Problem, error, warning
+
+KEPT = timedelta(hours=24)
+"""How long single readings are kept."""
 
 
 def check_anomalies(policy: Policy) -> Iterator[Problem]:
@@ -17,6 +21,13 @@ def check_anomalies(policy: Policy) -> Iterator[Problem]:
             _("nothing is priced, so no lease is ever dear"),
             _("give prices, or take it away"),
         )
+    for name in ("hoarding", "gaming"):
+        if getattr(rules, name) > KEPT:
+            yield error(
+                ("anomalies", name),
+                _("readings are kept for 24h, so this is never found"),
+                _("make it at most 24h"),
+            )
     if "pool_least" not in rules.model_fields_set:
         return
     gpus = [sum(node.gpus for node in pool.nodes) for pool in policy.pools.values()]

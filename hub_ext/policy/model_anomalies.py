@@ -52,6 +52,10 @@ class Anomalies(Part):
     """
     unallocated_least: Gpus = 840
     """Less than this is not told. Default "1": the rest of a cut GPU fits nobody."""
+    gaming: Lasting = timedelta(hours=12)
+    """A GPU has looked busy for so long, computed next to nothing, and nobody was at the server.
+    Told to administrators alone; at most `24h`, for which readings are kept. Default 12h: long
+    enough that no pause of anybody's work looks so."""
     settle: Span = timedelta(minutes=10)
     """What comes again within so long is the same anomaly. Default 10m: one that comes and goes is
     told once."""

@@ -25,6 +25,7 @@ def pass_time(
     cpu: int | None = 20,
     strays: tuple[StrayProcess, ...] = (),
     every_s: int = MINUTE,
+    sm: int | None = None,
 ) -> None:
     """Let the agents read every device and server once a minute, and look after that."""
     for _round in range(int(hours * 3600 / every_s)):
@@ -45,6 +46,8 @@ def pass_time(
                         util_percent=gpu if one.id in held else 0,
                         memory_used_bytes=memory if one.id in held else 0,
                         memory_total_bytes=141 * GIB,
+                        sm_percent=sm,
+                        dram_percent=None if sm is None else sm // 2,
                     )
                     for one in here
                 ),

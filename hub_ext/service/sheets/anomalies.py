@@ -39,6 +39,7 @@ def kinds() -> dict[AnomalyKind, str]:
         "forgotten": _("forgotten by the hub"),
         "gap": _("not measured"),
         "unallocated": _("held by nobody"),
+        "gaming": _("looks busy, computes nothing"),
     }
 
 
@@ -71,7 +72,7 @@ def row(one: Anomaly, zone: str) -> AnomalyRow:
         kind=kinds()[one.kind],
         words=one.words,
         owner=owner_words(one),
-        teams=", ".join(one.teams) or _("the site"),
+        teams=", ".join(one.teams) or (_("for administrators") if one.owner else _("the site")),
         since=formats.minute(one.began, zone),
         lasted=formats.span(int((last - one.began).total_seconds())),
         ended=formats.minute(one.ended, zone) if one.ended else "",

@@ -18,6 +18,7 @@ from hub_ext.anomaly import (
     Pool,
     Reach,
     Silence,
+    Spell,
     Stranger,
     Stray,
     Tasks,
@@ -306,3 +307,40 @@ def test_several_are_found_together_in_a_fixed_order() -> None:
         ("unallocated", "whole"),
     ]
     assert {one.pool for one in find(facts, RULES)} == {PoolName("whole")}
+
+
+def pretending(**more: Any) -> Spell:
+    """Half a day in which a kernel of one thread runs all the time."""
+    fields = {"hours": 12, "most": 100, "least": 2 * GIB, "busy": 4320, "gauged": 4320}
+    return spell(**{**fields, "most_sm": 2, "most_dram": 0, **more})
+
+
+def kept_alive(*long: Spell, **more: Any) -> Held:
+    return held(lease(hours=30), long=long or (pretending(),), **more)
+
+
+def test_a_gpu_that_looks_busy_and_computes_nothing_is_told_to_administrators_alone() -> None:
+    one = only(of(kept_alive()))
+    assert (one.kind, one.owner, one.teams, one.act) == ("gaming", "vera", (), "ask")
+    assert "looked busy for 12h and computed next to nothing (2 % of its" in one.words
+    assert found(of(kept_alive(input_at=ago(13)))) == [("gaming", "l-1")]
+
+
+NO_GAMING = {
+    "somebody was at it this morning": kept_alive(input_at=ago(4)),
+    "one short burst of real work": kept_alive(pretending(most_sm=40)),
+    "it copies data all the time": kept_alive(pretending(most_dram=20)),
+    "the driver tells no more than utilisation": kept_alive(
+        pretending(gauged=0, most_sm=None, most_dram=None)
+    ),
+    "half of the time was not gauged": kept_alive(pretending(gauged=2000)),
+    "it rests, which the idle rules see": kept_alive(pretending(busy=300)),
+    "readings begin late": kept_alive(pretending(first_at=ago(6))),
+    "its second GPU really works": kept_alive(pretending(), pretending(most_sm=90)),
+    "it is young": held(lease(hours=6)),
+}
+
+
+@pytest.mark.parametrize("name", NO_GAMING)
+def test_what_is_no_gaming(name: str) -> None:
+    assert found(of(NO_GAMING[name])) == []

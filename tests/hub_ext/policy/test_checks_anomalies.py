@@ -33,3 +33,10 @@ def test_a_dear_lease_needs_prices() -> None:
     [(path, words)] = told({"dear_least": "50"}, prices=[])
     assert path == "anomalies.dear_least"
     assert "nothing is priced" in words
+
+
+def test_what_needs_readings_that_are_not_kept_is_refused() -> None:
+    assert [path for path, _words in told({"gaming": "25h", "hoarding": "2d"})] == [
+        "anomalies.hoarding",
+        "anomalies.gaming",
+    ]

@@ -386,3 +386,13 @@ def test_of_many_servers_those_are_looked_at_first_that_waited_longest(
         seen.append(turn)
     first, second, third = (grant.lease_id for grant in grants)
     assert seen == [(first, second), (third, first), (second, first)]
+
+
+def test_a_gpu_that_is_only_kept_busy_is_told_to_administrators(site: Site) -> None:
+    site.run("sam")
+    pass_time(site, 12.2, gpu=100, memory=2 * GIB, every_s=120, sm=1)
+    [one] = odd(site)
+    assert (one.kind, one.owner) == ("gaming", "sam")
+    assert odd(site, ("speech",)) == []
+    pass_time(site, 0.3, gpu=100, memory=2 * GIB, every_s=120, sm=60)
+    assert odd(site) == []
