@@ -28,6 +28,7 @@ from .anomalybook import Looked
 from .closing import spans
 from .desk import Desk, Turn
 from .forgotten import END
+from .kueueforeign import listed
 from .slots import SLOT
 from .views import cost_of
 
@@ -85,28 +86,44 @@ def _pools(turn: Turn, policy: Policy, leases: Iterable[OpenLease]) -> tuple[Poo
     for line in turn.tx.postings(start=start, end=now):
         reaches[str(line.pool)].append(Reach(line.start, line.end, line.units))
     serving = desk.in_service(policy, now=now)
-    known = _known_since(turn)
+    batch, known = _batch(desk, policy, now), _known_since(turn)
     found = []
     for name in policy.pools:
         here = [one for one in serving if one.pool == name]
         free = [one for one in here if one.id not in held]
+        units = sum(map(device_units, free))
+        left = max(0, units - batch.get(name, 0))
+        price = _price(policy, free, now)
         found.append(
             Pool(
                 name=name,
                 usable_units=sum(map(device_units, here)),
-                held=tuple(reaches[name]),
+                held=(*reaches[name], *desk.anomalies.batch.get(name, ())),
                 since=known,
-                free_units=sum(map(device_units, free)),
-                free_micro_per_hour=_price(policy, free, now),
+                free_units=left,
+                free_micro_per_hour=None if price is None else price * left // max(1, units),
             )
         )
     return tuple(found)
 
 
+def _batch(desk: Desk, policy: Policy, now: datetime) -> Mapping[str, int]:
+    """Units of each pool that work beside the servers holds now; noted for later looks."""
+    if desk.kueue is None:
+        return {}
+    units: dict[str, int] = defaultdict(int)
+    for one in listed(desk.kueue, policy, single=desk.settings.kube_namespace):
+        if one.holds:
+            units[one.pool] += one.units
+    desk.anomalies.see_batch(units, now, policy.anomalies.unallocated)
+    return units
+
+
 def _known_since(turn: Turn) -> datetime:
-    """When this ledger began: nobody knows who held what before."""
+    """Since when it is known who held what: this ledger's begin, or the first look at Kueue."""
     first = turn.tx.events(limit=1)
-    return first[0][1].at if first else turn.now
+    began = first[0][1].at if first else turn.now
+    return max(began, turn.desk.anomalies.batch_since or began)
 
 
 def _price(policy: Policy, devices: Iterable[Device], now: datetime) -> int | None:

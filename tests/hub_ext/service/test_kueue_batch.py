@@ -62,3 +62,27 @@ async def test_work_in_queues_of_others_is_none_of_ours(cluster: Cluster) -> Non
     submitted(cluster, "elsewhere", "kitchen", 840, 1500)
     await cluster.until(lambda: cluster.knows("job-elsewhere"))
     assert (await sheet(cluster)).batch == ()
+
+
+async def held_by_nobody(cluster: Cluster) -> dict[str, int]:
+    """Units of each pool that nobody held for a day, as the search for anomalies finds them."""
+    await cluster.core.run(lambda core, now: core.search_anomalies(now=now))
+    found = await cluster.core.run(lambda core, now: core.anomalies(now=now).open)
+    return {str(one.pool): one.figure for one in found if one.kind == "unallocated"}
+
+
+@told
+async def test_what_jobs_held_within_the_day_was_not_held_by_nobody(cluster: Cluster) -> None:
+    assert await held_by_nobody(cluster) == {}
+    submitted(cluster, "train-3", "gpu-maps", 1680, 1500)
+    await cluster.until(lambda: cluster.knows("job-train-3"))
+    cluster.site.later(1800)
+    assert await held_by_nobody(cluster) == {}
+    cluster.kueue.delete(cluster.kueue.body("job-train-3"))
+    await cluster.until(lambda: not cluster.knows("job-train-3"))
+    cluster.site.later(60)
+    assert await held_by_nobody(cluster) == {}
+    cluster.site.later(85000)
+    assert (await held_by_nobody(cluster))["whole"] == 840, "two of three were held by a job"
+    cluster.site.later(3600)
+    assert (await held_by_nobody(cluster))["whole"] == 2520
