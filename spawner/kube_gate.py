@@ -62,7 +62,7 @@ def _faults(manifest: Manifest, terms: PodTerms) -> Iterator[str]:
         if any("serviceAccountToken" in one for one in _sources(volume)):
             yield _("an account of the cluster")
     for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
-        yield from _rights(container)
+        yield from _rights(container, terms)
         yield from _devices(container, terms)
 
 
@@ -71,17 +71,23 @@ def _sources(volume: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return sources
 
 
-def _rights(container: Mapping[str, Any]) -> Iterator[str]:
+def _rights(container: Mapping[str, Any], terms: PodTerms) -> Iterator[str]:
     rights = container.get("securityContext") or {}
     if rights.get("privileged") or rights.get("allowPrivilegeEscalation") is not False:
         yield _("rights of the machine's administrator")
-    if (rights.get("capabilities") or {}).get("add"):
-        yield "capabilities {}".format(", ".join(rights["capabilities"]["add"]))
+    granted = terms.capabilities if container.get("name") == SERVER else ()
+    added = [
+        one for one in (rights.get("capabilities") or {}).get("add") or () if one not in granted
+    ]
+    if added:
+        yield "capabilities {}".format(", ".join(added))
 
 
 def _devices(container: Mapping[str, Any], terms: PodTerms) -> Iterator[str]:
     is_server = container.get("name") == SERVER
     granted = {terms.resource_name: str(terms.resource_count)} if is_server else {}
+    if is_server and terms.fabric_resource is not None:
+        granted[terms.fabric_resource] = "1"
     resources = container.get("resources") or {}
     for kind in ("limits", "requests"):
         for name, count in (resources.get(kind) or {}).items():

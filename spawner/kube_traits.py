@@ -72,6 +72,8 @@ def _limits(asked: Asked, site: Site, notes: Notes) -> dict[str, str]:
     kept[EPHEMERAL] = str(asked.pod.scratch_bytes)
     if asked.pod.resource_name is not None:
         kept[asked.pod.resource_name] = str(asked.pod.resource_count)
+    if asked.pod.fabric_resource is not None:
+        kept[asked.pod.fabric_resource] = "1"
     return kept
 
 
@@ -81,6 +83,8 @@ def _guarantees(asked: Asked, site: Site, notes: Notes) -> dict[str, str]:
     kept.setdefault(EPHEMERAL, "0")
     if asked.pod.resource_name is not None:
         kept[asked.pod.resource_name] = str(asked.pod.resource_count)
+    if asked.pod.fabric_resource is not None:
+        kept[asked.pod.fabric_resource] = "1"
     return kept
 
 
@@ -136,13 +140,16 @@ def _pod_security(_asked: Asked, site: Site, notes: Notes) -> dict[str, Any]:
     return {"fsGroupChangePolicy": "OnRootMismatch", **kept, **RESTRICTED}
 
 
-def _security(_asked: Asked, site: Site, notes: Notes) -> dict[str, Any]:
+def _security(asked: Asked, site: Site, notes: Notes) -> dict[str, Any]:
     kept = safe_security(site, "container_security_context", notes)
     return {
         **kept,
         **RESTRICTED,
         "allowPrivilegeEscalation": False,
-        "capabilities": {"drop": ["ALL"]},
+        "capabilities": {
+            "drop": ["ALL"],
+            **({"add": list(asked.pod.capabilities)} if asked.pod.capabilities else {}),
+        },
     }
 
 

@@ -10,7 +10,7 @@ from ..i18n import _
 from ..lease import Environment, OpenLease, PodDataset, PodTerms, PodVolume, Toleration
 from ..policy.catalogue import Resolved
 from ..policy.model import Policy
-from ..policy.model_kube import Taint
+from ..policy.model_kube import Rdma, Taint
 from ..policy.model_pools import Pool
 from .names import (
     FLAVOR_LABEL,
@@ -90,6 +90,7 @@ def pod_terms(
     project = None if resolved.project is None else policy.projects[resolved.project]
     resource, count = gpu_resource(policy, resolved)
     where = place_of(policy, resolved.team, resolved.project, settings.single)
+    fabric = _fabric(policy, resolved)
     scratch = policy.profiles[resolved.profile].scratch or SCRATCH_BYTES
     return PodTerms(
         namespace=where.namespace,
@@ -97,8 +98,16 @@ def pod_terms(
         pull_secrets=() if project is None else project.pull_secrets,
         resource_name=resource,
         resource_count=count,
-        node_selector=_selector(resolved.pool, pool),
-        tolerations=() if pool is None else tuple(toleration_of(one) for one in pool.tolerations),
+        node_selector={
+            **_selector(resolved.pool, pool),
+            **({} if fabric is None else fabric.selector),
+        },
+        tolerations=tuple(
+            toleration_of(one)
+            for rules in (pool, fabric)
+            if rules is not None
+            for one in rules.tolerations
+        ),
         runtime_class=None if pool is None else pool.runtime_class,
         priority_class=settings.priority_class,
         labels=_labels(lease, resolved),
@@ -110,6 +119,8 @@ def pod_terms(
             PodDataset(claim=name, mount=f"{DATA_MOUNT}/{name}") for name in project.datasets
         ),
         scratch_bytes=scratch,
+        fabric_resource=None if fabric is None else fabric.resource,
+        capabilities=() if fabric is None else ("IPC_LOCK",),
     )
 
 
@@ -125,6 +136,15 @@ def gpu_resource(policy: Policy, resolved: Resolved) -> tuple[str | None, int]:
     if resolved.shared_by is not None:
         return policy.pools[resolved.pool].shared_resource or _SHARED, 1
     return _WHOLE, resolved.gpus
+
+
+def _fabric(policy: Policy, resolved: Resolved) -> Rdma | None:
+    """Give the fabric of a lease: its project asks for it, its pool has it, its GPUs are whole."""
+    if resolved.pool is None or resolved.project is None or not resolved.gpus:
+        return None
+    asks = policy.projects[resolved.project].network.fabric == "rdma"
+    whole = resolved.mig_profile is None and resolved.shared_by is None
+    return policy.pools[resolved.pool].rdma if asks and whole else None
 
 
 def _image(environment: Environment | None) -> str | None:

@@ -70,6 +70,10 @@ class PodTerms(Value):
     datasets: tuple[PodDataset, ...] = ()
     scratch_bytes: Bytes
     """Most local disk of its node that it may fill, before it is evicted."""
+    fabric_resource: ShortText | None = None
+    """The one device of a fabric: `rdma/hca_shared_devices_a`."""
+    capabilities: tuple[Literal["IPC_LOCK"], ...] = ()
+    """What it may do beyond the Pod Security level `restricted`."""
 
     @model_validator(mode="after")
     def _one_resource(self) -> Self:

@@ -13,7 +13,7 @@ def check_network(policy: Policy) -> Iterator[Problem]:
     """Check what every project's servers may reach."""
     for name, project in policy.projects.items():
         if project.network != Network():
-            yield from _network(("projects", name, "network"), project)
+            yield from _network(("projects", name, "network"), project, policy)
     on_one_machine = policy.pools and all(
         node.name == HERE for pool in policy.pools.values() for node in pool.nodes
     )
@@ -28,7 +28,7 @@ def check_network(policy: Policy) -> Iterator[Problem]:
             )
 
 
-def _network(path: Path, project: Project) -> Iterator[Problem]:
+def _network(path: Path, project: Project, policy: Policy) -> Iterator[Problem]:
     pins = project.environments.values()
     if pins and all(pin.image is None for pin in pins):
         yield error(
@@ -49,10 +49,37 @@ def _network(path: Path, project: Project) -> Iterator[Problem]:
             yield error(
                 here, _("{name} is here twice").format(name=quoted(cidr)), _("take one away")
             )
+    yield from _fabric(path, network, policy)
     if network.reach == "open" and (network.cidrs or not network.internet):
         field = "cidrs" if network.cidrs else "internet"
         yield warning(
             (*path, field),
             _("`reach: open` reaches every address already"),
             _("take it away, or write `reach: team`"),
+        )
+
+
+def _fabric(path: Path, network: Network, policy: Policy) -> Iterator[Problem]:
+    if network.fabric is None:
+        if network.pod_security_exception is not None:
+            yield error(
+                (*path, "pod_security_exception"),
+                _("nothing here needs it, and it would open the namespace"),
+                _("take it away, or name the `fabric`"),
+            )
+        return
+    if network.pod_security_exception is None:
+        yield error(
+            (*path, "fabric"),
+            _(
+                "RDMA locks memory in place, for which a server needs the capability IPC_LOCK; Pod "
+                "Security `restricted` and `baseline` refuse it"
+            ),
+            _("write `pod_security_exception: IPC_LOCK` beside it, or take it away"),
+        )
+    if all(pool.rdma is None for pool in policy.pools.values()):
+        yield error(
+            (*path, "fabric"),
+            _("no pool is on such a fabric"),
+            _("say `rdma` of a pool, with the resource of its device plugin"),
         )

@@ -6,7 +6,7 @@ It acts where servers are pods; `checks_kube` refuses it where none of it could 
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema, model_validator
 
 from .words import Memory, Part
 
@@ -59,6 +59,27 @@ class Taint(Part):
                 "give `operator: Equal` and `value`, or neither"
             )
         return self
+
+
+DeviceResource = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?/[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$"
+    ),
+    WithJsonSchema({"type": "string", "examples": ["rdma/hca_shared_devices_a"]}),
+]
+
+
+class Rdma(Part):
+    """How servers of a pool get a device of its RDMA fabric on Kubernetes."""
+
+    resource: DeviceResource
+    """Name by which the fabric's device plugin counts its devices, for example
+    `rdma/hca_shared_devices_a`. One of them goes to each server."""
+    selector: dict[str, str] = {}
+    """Labels of the machines that are on the fabric, beside the pool's own."""
+    tolerations: tuple[Taint, ...] = ()
+    """Taints of these machines, beside the pool's own."""
 
 
 class Volume(Part):

@@ -63,6 +63,13 @@ class Network(Part):
     """Whether they reach public addresses. Default true: people fetch packages and data."""
     cidrs: tuple[Cidr, ...] = ()
     """Further networks that they reach, such as a data store's. Nothing there reaches them."""
+    fabric: Literal["rdma"] | None = None
+    """`rdma`: servers with whole GPUs in a pool that has `rdma` get a device of its fabric. What
+    shares a GPU gets none, as the fabric knows no bounds within a machine."""
+    pod_security_exception: Literal["IPC_LOCK"] | None = None
+    """What `fabric` needs beyond the Pod Security level `restricted`: to lock memory in place. The
+    project's namespace is rendered with level `privileged` then, and with an admission policy that
+    refuses all else that `restricted` refuses. Absent means that nothing is excepted."""
     secondary: ObjectName | None = None
     """Name of a NetworkAttachmentDefinition (Multus) in the project's namespace: its servers get an
     interface of that network too. `reach`, `internet` and `cidrs` do not hold there."""

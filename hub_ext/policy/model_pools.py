@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, StringConstraints, Tag
 
 from .model_images import Release
-from .model_kube import ObjectName, SharedResource, Taint
+from .model_kube import ObjectName, Rdma, SharedResource, Taint
 from .words import Count, Flag, Gpus, Lasting, Name, Part, Replicas, Span, Word
 
 
@@ -116,6 +116,9 @@ class Pool(Part):
     shared_resource: SharedResource | None = None
     """Under which name Kubernetes counts the time-shares of this pool; the device plugin's
     `renameByDefault` decides it. Absent means `nvidia.com/gpu.shared`."""
+    rdma: Rdma | None = None
+    """The RDMA fabric that these machines are on, for projects whose network names it; absent
+    means that they are on none."""
     driver: Release | None = None
     """Release of the NVIDIA driver on these machines, for example "550.54.15": an image whose CUDA
     needs a newer one is refused. Absent means that it is not compared."""

@@ -31,6 +31,21 @@ def site_policy(*path: str, to: object = None) -> Policy:
     return Policy.model_validate(data)
 
 
+def fabric_policy() -> Policy:
+    """Load that policy with one project on the RDMA fabric of the cards."""
+    data = site_data()
+    data["pools"]["cards"]["rdma"] = {
+        "resource": "rdma/hca_shared_devices_a",
+        "selector": {"example.org/fabric": "ib-1"},
+        "tolerations": [{"key": "example.org/fabric"}],
+    }
+    data["projects"]["sky-survey"]["network"] = {
+        "fabric": "rdma",
+        "pod_security_exception": "IPC_LOCK",
+    }
+    return Policy.model_validate(data)
+
+
 def without_project(name: str) -> Policy:
     """Load that policy without one of its projects."""
     data = site_data()

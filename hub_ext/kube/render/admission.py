@@ -11,9 +11,11 @@ from ...policy.model import Policy
 from .. import names
 from ..podterms import NETWORKS_ANNOTATION
 from .cel import asks_gpu, either, is_one_of, labels_of, quoted, unchanged
-from .homes import namespaces
+from .fabric import fabric_rules
+from .homes import homes, namespaces
 from .kinds import Manifest
 from .marks import manifest
+from .namespaces import excepted
 from .site import Site, user_of
 
 __all__ = ["admission"]
@@ -52,34 +54,53 @@ class Guard(NamedTuple):
 
 def admission(policy: Policy, site: Site) -> Iterator[Manifest]:
     """Render every policy and its binding to the namespaces in which servers run."""
+    everywhere = list(namespaces(policy, site))
+    for guard in (_servers(site), *_templates(site), _workloads(site), _local_queues()):
+        yield from _bound(guard, everywhere)
+    opened = [home.namespace for home in homes(policy, site) if excepted(policy, home)]
+    if opened:
+        yield from _bound(_fabric(site), list(dict.fromkeys(opened)))
+
+
+def _bound(guard: Guard, spaces: list[str]) -> Iterator[Manifest]:
     where = {
         "namespaceSelector": {
             "matchExpressions": [
-                {
-                    "key": "kubernetes.io/metadata.name",
-                    "operator": "In",
-                    "values": list(namespaces(policy, site)),
-                }
+                {"key": "kubernetes.io/metadata.name", "operator": "In", "values": spaces}
             ]
         }
     }
-    for guard in (_servers(site), *_templates(site), _workloads(site), _local_queues()):
-        spec = {
-            "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": list(guard.rules)},
-            "variables": [{"name": key, "expression": one} for key, one in guard.variables.items()],
-            "validations": [
-                {"expression": one, "message": words, "reason": "Forbidden"}
-                for words, one in guard.validations.items()
-            ],
-        }
-        yield manifest("ValidatingAdmissionPolicy", guard.name, {"spec": spec})
-        bound = {
-            "policyName": guard.name,
-            "validationActions": ["Deny"],
-            "matchResources": where,
-        }
-        yield manifest("ValidatingAdmissionPolicyBinding", guard.name, {"spec": bound})
+    spec = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": list(guard.rules)},
+        "variables": [{"name": key, "expression": one} for key, one in guard.variables.items()],
+        "validations": [
+            {"expression": one, "message": words, "reason": "Forbidden"}
+            for words, one in guard.validations.items()
+        ],
+    }
+    yield manifest("ValidatingAdmissionPolicy", guard.name, {"spec": spec})
+    bound = {
+        "policyName": guard.name,
+        "validationActions": ["Deny"],
+        "matchResources": where,
+    }
+    yield manifest("ValidatingAdmissionPolicyBinding", guard.name, {"spec": bound})
+
+
+def _fabric(site: Site) -> Guard:
+    lease = quoted(names.LABEL_LEASE)
+    hub = is_one_of([user_of(site.hub_namespace, site.hub)])
+    return Guard(
+        "gpu-commons-fabric",
+        (_rule("", "v1", ["pods", "pods/ephemeralcontainers"], ["CREATE", "UPDATE"]),),
+        {
+            "labels": labels_of("object"),
+            # What was let in stays let in when somebody else writes its status.
+            "leased": f"(oldObject != null || {hub}) && {lease} in variables.labels",
+        },
+        fabric_rules("variables.leased"),
+    )
 
 
 def _servers(site: Site) -> Guard:

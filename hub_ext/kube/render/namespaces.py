@@ -16,11 +16,21 @@ from .marks import manifest
 from .resources import name_of
 from .site import Site
 
-__all__ = ["fences", "most", "namespaces_of"]
+__all__ = ["excepted", "fences", "most", "namespaces_of"]
 
 POD_SECURITY = {
     f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")
 }
+
+
+EXCEPTED = {**POD_SECURITY, "pod-security.kubernetes.io/enforce": "privileged"}
+"""No level lets one capability in; an admission policy of ours refuses the rest, see `fabric`."""
+
+
+def excepted(policy: Policy, home: Home) -> bool:
+    """Whether a project may lock memory in place, which Pod Security would refuse."""
+    project = None if home.project is None else policy.projects[home.project]
+    return project is not None and project.network.pod_security_exception is not None
 
 
 def namespaces_of(policy: Policy, site: Site) -> Iterator[Manifest]:
@@ -28,7 +38,7 @@ def namespaces_of(policy: Policy, site: Site) -> Iterator[Manifest]:
     if site.namespace is not None:
         return
     for home in homes(policy, site):
-        labels = {**home.labels, **POD_SECURITY}
+        labels = {**home.labels, **(EXCEPTED if excepted(policy, home) else POD_SECURITY)}
         yield manifest("Namespace", home.namespace, {}, labels=labels)
 
 
