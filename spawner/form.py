@@ -227,6 +227,8 @@ def isolation_words(isolation: Isolation, *, enforced: bool) -> str:
             words = _("a GPU of your own")
         case Isolation.mig:
             words = _("a MIG slice of your own")
+        case Isolation.vgpu:
+            words = _("a virtual GPU: memory of your own, computing in turns")
         case Isolation.time_slice:
             words = _("a GPU shared in turns, memory not apart")
         case Isolation.none:

@@ -13,7 +13,7 @@ from .snapshot import Demand, Scene
 
 def apart(scene: Scene, demand: Demand) -> Denied | None:
     """Refuse what keeps a project's server less apart, or on older software, than it needs."""
-    have = isolation_of(_kind(demand), demand.alone)
+    have = isolation_of(scene.policy, demand.pool, _kind(demand), demand.alone)
     missed = shortfalls(scene.policy, demand.project, demand.pool, have)
     if not missed:
         return None
@@ -34,6 +34,7 @@ def isolation_title(name: str) -> str:
     titles = {
         Isolation.none: _("no isolation"),
         Isolation.time_slice: _("a GPU shared in turns"),
+        Isolation.vgpu: _("a virtual GPU"),
         Isolation.mig: _("a MIG device of its own"),
         Isolation.gpu: _("a whole GPU"),
         Isolation.node: _("a machine alone"),
@@ -78,7 +79,7 @@ def _remedy(policy: Policy, demand: Demand) -> str:
         pool, kind = profile.pool, flavor_kind(profile.flavor)
         if pool is None or not may_choose(policy, demand.team, name):
             continue
-        if not shortfalls(policy, demand.project, pool, isolation_of(kind, None)):
+        if not shortfalls(policy, demand.project, pool, isolation_of(policy, pool, kind, None)):
             plain.append(profile.title)
         elif not shortfalls(policy, demand.project, pool, best_of(policy, pool, kind)):
             alone.append(profile.title)

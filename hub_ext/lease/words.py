@@ -121,18 +121,24 @@ class Liveness(StrEnum):
 
 
 class Isolation(StrEnum):
-    """What separates two leases of a pool, weakest first."""
+    """What separates two leases of a pool, weakest first; `vgpu` stands apart.
+
+    A virtual GPU has memory of its own and computes in turns with others of its GPU, or is backed
+    by a MIG device; which of the two only its host knows.
+    """
 
     none = "none"
     time_slice = "time-slice"
+    vgpu = "vgpu"
     mig = "mig"
     gpu = "gpu"
     node = "node"
 
     @property
     def rank(self) -> int:
-        """Place among all: the higher keeps more apart."""
-        return list(Isolation).index(self)
+        """Place among all: the higher keeps more apart. `vgpu` promises no more than turns."""
+        ranks = [one for one in Isolation if one is not Isolation.vgpu]
+        return ranks.index(Isolation.time_slice if self is Isolation.vgpu else self)
 
 
 def utc_text(instant: datetime) -> str:

@@ -219,7 +219,9 @@ def resolve(policy: Policy, person: Person, choice: Choice, at: datetime) -> Res
         currency=policy.currency,
         cpu_millis=cpu_millis(profile),
         memory_bytes=profile.memory,
-        isolation=isolation_of(kind, choice.alone if profile.pool is not None else None),
+        isolation=isolation_of(
+            policy, profile.pool, kind, choice.alone if profile.pool is not None else None
+        ),
         choice=choice,
         task_type=task,
         task_title="" if labelled is None else labelled.title,

@@ -61,21 +61,21 @@ def _network(path: Path, project: Project, policy: Policy) -> Iterator[Problem]:
 
 def _fabric(path: Path, network: Network, policy: Policy) -> Iterator[Problem]:
     if network.fabric is None:
-        if network.pod_security_exception is not None:
+        if network.security_exception is not None:
             yield error(
-                (*path, "pod_security_exception"),
+                (*path, "security_exception"),
                 _("nothing here needs it, and it would open the namespace"),
                 _("take it away, or name the `fabric`"),
             )
         return
-    if network.pod_security_exception is None:
+    if network.security_exception is None:
         yield error(
             (*path, "fabric"),
             _(
                 "RDMA locks memory in place, for which a server needs the capability IPC_LOCK; Pod "
                 "Security `restricted` and `baseline` refuse it"
             ),
-            _("write `pod_security_exception: IPC_LOCK` beside it, or take it away"),
+            _("write `security_exception: IPC_LOCK` beside it, or take it away"),
         )
     if all(pool.rdma is None for pool in policy.pools.values()):
         yield error(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ..i18n import _
 from ..mig.geometry import Geometry, geometry, place, table
-from .model import Policy, Pool
+from .model import GpuFlavor, Policy, Pool
 from .problems import Path, Problem, error, listed, nearest, quoted, warning
 
 
@@ -19,11 +19,40 @@ def check_pools(policy: Policy) -> Iterator[Problem]:
                 nearest(pool.for_.team, list(policy.teams)),
             )
         yield from _nodes(path, pool)
+        if pool.vgpu is not None:
+            yield from _virtual(policy, name, pool)
         if not any(name in team.quota for team in policy.teams.values()):
             yield warning(
                 path,
                 _("no team has quota here, so nobody can use these GPUs"),
                 _("add the pool to a team's `quota`"),
+            )
+
+
+def _virtual(policy: Policy, name: str, pool: Pool) -> Iterator[Problem]:
+    """Refuse what virtual GPUs cannot keep: they are cut elsewhere, and one goes to one server."""
+    path: Path = ("pools", name)
+    for index, node in enumerate(pool.nodes):
+        if any(cut != "whole" for cut in node.geometry):
+            yield error(
+                (*path, "nodes", index, "geometry"),
+                _("a virtual GPU is not cut here; its hypervisor has cut the real one"),
+                _("leave `geometry` out, and name the profile as `vgpu`"),
+            )
+    if pool.exclusive:
+        yield error(
+            (*path, "exclusive"),
+            _("others compute on the same real GPU, so nobody has it alone"),
+            _("take `exclusive` away"),
+        )
+    for label, profile in policy.profiles.items():
+        if profile.pool != name:
+            continue
+        if not isinstance(profile.flavor, GpuFlavor) or profile.flavor.gpus != 1:
+            yield error(
+                ("profiles", label, "flavor"),
+                _("each server gets one virtual GPU of pool {pool}").format(pool=quoted(name)),
+                _("write `{gpus: 1}`"),
             )
 
 

@@ -25,8 +25,12 @@ class Short(Value):
     has: str | None
 
 
-def isolation_of(kind: FlavorKind, alone: Alone | None) -> Isolation:
-    """Class of a lease, by the kind of its flavor and what it shares with nobody."""
+def isolation_of(
+    policy: Policy, pool: str | None, kind: FlavorKind, alone: Alone | None
+) -> Isolation:
+    """Class of a lease, by its pool, the kind of its flavor and what it shares with nobody."""
+    if pool is not None and policy.pools[pool].vgpu is not None:
+        return Isolation.vgpu
     if alone == "node":
         return Isolation.node
     return Isolation.gpu if alone == "gpu" else _OF_KIND[kind]
@@ -35,7 +39,9 @@ def isolation_of(kind: FlavorKind, alone: Alone | None) -> Isolation:
 def best_of(policy: Policy, pool: str, kind: FlavorKind) -> Isolation:
     """Strongest class that somebody can get in a pool, alone where that is allowed."""
     ways: tuple[Alone | None, ...] = (None, *policy.pools[pool].exclusive)
-    return max((isolation_of(kind, alone) for alone in ways), key=lambda one: one.rank)
+    return max(
+        (isolation_of(policy, pool, kind, alone) for alone in ways), key=lambda one: one.rank
+    )
 
 
 def shortfalls(

@@ -1,17 +1,30 @@
 """What a project cannot do without: how far it is kept apart, and how new drivers must be."""
 
+from typing import Annotated
+
+from pydantic import AfterValidator
+
 from ..lease import Isolation
 from .model_images import Release
 from .words import Part
 
 
+def _ordered(isolation: Isolation) -> Isolation:
+    if isolation is Isolation.vgpu:
+        raise ValueError(
+            "a virtual GPU is no step between the others; name the least of `time-slice`, `mig`, "
+            "`gpu` and `node` that will do"
+        )
+    return isolation
+
+
 class Needs(Part):
     """The least that a project's GPU servers must get; what offers less is refused to it."""
 
-    isolation: Isolation = Isolation.none
+    isolation: Annotated[Isolation, AfterValidator(_ordered)] = Isolation.none
     """What keeps its servers apart from others on the same hardware, at least: `time-slice` (a
-    GPU in turns, memory not apart), `mig` (a MIG device), `gpu` (a whole GPU), `node` (a machine
-    alone). Default `none`: anything."""
+    GPU in turns, memory not apart; a virtual GPU counts as no more), `mig` (a MIG device), `gpu` (a
+    whole GPU), `node` (a machine alone). Default `none`: anything."""
     driver: Release | None = None
     """Oldest NVIDIA driver, for example "570.133.20". A pool that does not say its `driver` is not
     new enough."""

@@ -66,7 +66,7 @@ class Network(Part):
     fabric: Literal["rdma"] | None = None
     """`rdma`: servers with whole GPUs in a pool that has `rdma` get a device of its fabric. What
     shares a GPU gets none, as the fabric knows no bounds within a machine."""
-    pod_security_exception: Literal["IPC_LOCK"] | None = None
+    security_exception: Literal["IPC_LOCK"] | None = None
     """What `fabric` needs beyond the Pod Security level `restricted`: to lock memory in place. The
     project's namespace is rendered with level `privileged` then, and with an admission policy that
     refuses all else that `restricted` refuses. Absent means that nothing is excepted."""

@@ -116,6 +116,10 @@ class Pool(Part):
     shared_resource: SharedResource | None = None
     """Under which name Kubernetes counts the time-shares of this pool; the device plugin's
     `renameByDefault` decides it. Absent means `nvidia.com/gpu.shared`."""
+    vgpu: Word | None = None
+    """These are virtual GPUs of one machine each, and this is their profile as the hypervisor calls
+    it, for example `H100-20C`. Each server gets one. What they cannot tell, such as utilisation on
+    some, stays unknown. Absent means that they are real."""
     rdma: Rdma | None = None
     """The RDMA fabric that these machines are on, for projects whose network names it; absent
     means that they are on none."""

@@ -58,7 +58,5 @@ def _idle(desk: Desk, lease: OpenLease, policy: Policy, now: datetime) -> bool:
     rule = rule.model_copy(update=limits)
     readings = gathered(desk, lease, now - lookback(rule, LONGEST_PERIOD_S), now)
     devices = [device.id for device in lease.devices]
-    verdict = judge(
-        "never-used", rule, lease, readings, now, required_devices=devices, kind=kind
-    )
+    verdict = judge("never-used", rule, lease, readings, now, required_devices=devices, kind=kind)
     return verdict.state is VerdictState.idle

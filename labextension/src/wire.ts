@@ -7,7 +7,7 @@ export type Link = 'connecting' | 'live' | 'stale' | 'refused' | 'no_hub' | 'no_
 
 export type Standing = 'guaranteed' | 'borrowed' | 'would_queue' | 'denied' | 'unmetered';
 
-export type Isolation = 'none' | 'time-slice' | 'mig' | 'gpu' | 'node';
+export type Isolation = 'none' | 'time-slice' | 'vgpu' | 'mig' | 'gpu' | 'node';
 
 export interface IReason {
   code: string;

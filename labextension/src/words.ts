@@ -313,6 +313,11 @@ export function isolationWords(isolation: Isolation, trans: TranslationBundle): 
         trans.__('MIG device'),
         trans.__('Compute and memory of its own, on a GPU that others share.')
       ];
+    case 'vgpu':
+      return [
+        trans.__('Virtual GPU'),
+        trans.__('Memory of its own; its host decides how it computes beside others.')
+      ];
     case 'time-slice':
       return [
         trans.__('Shared in time'),

@@ -41,7 +41,7 @@ def fabric_policy() -> Policy:
     }
     data["projects"]["sky-survey"]["network"] = {
         "fabric": "rdma",
-        "pod_security_exception": "IPC_LOCK",
+        "security_exception": "IPC_LOCK",
     }
     return Policy.model_validate(data)
 

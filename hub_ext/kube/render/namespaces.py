@@ -30,7 +30,7 @@ EXCEPTED = {**POD_SECURITY, "pod-security.kubernetes.io/enforce": "privileged"}
 def excepted(policy: Policy, home: Home) -> bool:
     """Whether a project may lock memory in place, which Pod Security would refuse."""
     project = None if home.project is None else policy.projects[home.project]
-    return project is not None and project.network.pod_security_exception is not None
+    return project is not None and project.network.security_exception is not None
 
 
 def namespaces_of(policy: Policy, site: Site) -> Iterator[Manifest]:

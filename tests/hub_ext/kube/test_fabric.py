@@ -115,15 +115,15 @@ def test_only_the_namespace_of_that_project_is_opened_and_the_rest_is_refused_th
     [
         ({"fabric": "rdma"}, True, "fabric", "IPC_LOCK"),
         (
-            {"fabric": "rdma", "pod_security_exception": "IPC_LOCK"},
+            {"fabric": "rdma", "security_exception": "IPC_LOCK"},
             False,
             "fabric",
             "no pool is on such a fabric",
         ),
         (
-            {"pod_security_exception": "IPC_LOCK"},
+            {"security_exception": "IPC_LOCK"},
             True,
-            "pod_security_exception",
+            "security_exception",
             "nothing here needs it",
         ),
     ],

@@ -32,6 +32,7 @@ def test_classes_have_an_order_from_nothing_to_a_machine_alone() -> None:
     assert [one.value for one in sorted(Isolation, key=lambda one: one.rank)] == [
         "none",
         "time-slice",
+        "vgpu",
         "mig",
         "gpu",
         "node",
@@ -39,10 +40,12 @@ def test_classes_have_an_order_from_nothing_to_a_machine_alone() -> None:
 
 
 def test_the_class_follows_from_the_flavor_and_from_what_is_kept_alone() -> None:
-    assert isolation_of("share", None) is Isolation.time_slice
-    assert isolation_of("mig", None) is Isolation.mig
-    assert isolation_of("mig", "gpu") is Isolation.gpu
-    assert isolation_of("gpu", "node") is Isolation.node
+    policy = Policy.model_validate(data())
+    assert isolation_of(policy, "slices", "share", None) is Isolation.time_slice
+    assert isolation_of(policy, "slices", "mig", None) is Isolation.mig
+    assert isolation_of(policy, "slices", "mig", "gpu") is Isolation.gpu
+    assert isolation_of(policy, "cards", "gpu", "node") is Isolation.node
+    assert isolation_of(policy, None, "none", None) is Isolation.none
     made = data()
     made["pools"]["slices"]["exclusive"] = ["gpu"]
     policy = Policy.model_validate(made)
@@ -82,7 +85,7 @@ def test_one_pool_that_is_new_enough_is_enough() -> None:
 
 
 @given(
-    needs=st.sampled_from(list(Isolation)),
+    needs=st.sampled_from([one for one in Isolation if one is not Isolation.vgpu]),
     has=st.sampled_from(list(Isolation)),
     driver=st.sampled_from([None, "550.54.15", "580.65.06"]),
     least=st.sampled_from([None, "550.54.14", "570.133.20"]),
