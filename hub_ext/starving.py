@@ -80,7 +80,7 @@ def waits_for(seen: Seen, rules: StarvingRules, now: datetime) -> WaitsFor:
         "memory": _memory(seen, means, rules, now),
         "cpu": _cpu(seen, means, rules),
         "storage": _storage(means, rules),
-        "network": _flow(_("network"), means.network_mib, rules.network_mib_s),
+        "network": _flow(_("Network"), means.network_mib, rules.network_mib_s),
         "pcie": _flow(_("PCIe"), means.pcie_mib, rules.pcie_mib_s),
     }
     cause = _cause(seen, means, counters, rules, now)
@@ -175,7 +175,7 @@ def _cpu(seen: Seen, means: _Means, rules: StarvingRules) -> Counted:
 
 def _storage(means: _Means, rules: StarvingRules) -> Counted:
     """Judge storage by how long processes wait for it; what flows says little of small files."""
-    name, stalled, mib = _("storage"), means.storage_stalled, means.storage_mib
+    name, stalled, mib = _("Storage"), means.storage_stalled, means.storage_mib
     words = [] if mib is None else [_mib(mib)]
     if stalled is not None:
         return _told(name, words + _stalled(stalled), short=stalled >= rules.stalled_percent)
@@ -275,7 +275,7 @@ def _words(cause: Bottleneck, means: _Means, counters: Mapping[str, Counted]) ->
             lacking = [one.name for one in counters.values() if one.state == "unknown"]
             if means.gpu_percent is None:
                 lacking = [_("GPU"), *lacking]
-            return _("It is unknown what the GPU waits for: not measured are {names}.").format(
+            return _("It is unknown what the GPU waits for. Not measured: {names}.").format(
                 names=", ".join(lacking)
             )
     return words.format(gpu=gpu, value=counters[cause].value)

@@ -11,6 +11,7 @@ import { crossed } from './model';
 import type { LeaseModel } from './model';
 import type { IPages, ISectionProps, Run } from './parts';
 import { Cost, Details, Device, Foot, Notice, TimeLeft } from './sections';
+import { Starving } from './starving';
 import { endWords, stopWords, trouble } from './words';
 
 export interface IPanelOptions {
@@ -90,6 +91,7 @@ function LeaseBody(props: ISectionProps): React.ReactElement {
       <Cost {...props} />
       <TimeLeft {...props} />
       {lease.devices.length > 0 && <Idleness {...props} />}
+      {lease.devices.length > 0 && <Starving {...props} />}
       {model.change === null && <ProfileChange {...props} />}
       <Details {...props} />
     </>

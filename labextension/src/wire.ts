@@ -102,6 +102,24 @@ export interface IVerdict {
   words: string;
 }
 
+/** One figure behind what the GPU waits for; `short` is at its limit. */
+export interface ICounted {
+  name: string;
+  state: 'short' | 'ample' | 'unknown';
+  /** With its unit, or why it is missing. */
+  value: string;
+}
+
+/** What the GPU waits for; the words are the governor's. */
+export interface IWaitsFor {
+  cause: string;
+  window_s: number;
+  words: string;
+  /** What to try first, or empty. */
+  remedy: string;
+  evidence: ICounted[];
+}
+
 /** What a server could have instead; `choice` goes back as it came. */
 export interface ISwitchOffer {
   choice: object;
@@ -150,6 +168,8 @@ export interface IView {
   task_title: string;
   /** The change of profile that was asked for; null where none is. */
   change: IChange | null;
+  /** What keeps its GPU waiting; null before the first look. */
+  waits_for: IWaitsFor | null;
 }
 
 export interface IPageState {

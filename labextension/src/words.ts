@@ -342,6 +342,16 @@ export function verdictName(state: string, trans: TranslationBundle): string {
   return known[state] ?? state;
 }
 
+/** Whether what was measured is at its limit. */
+export function countedName(state: string, trans: TranslationBundle): string {
+  const known: Record<string, string> = {
+    short: trans.__('At its limit'),
+    ample: trans.__('Has room'),
+    unknown: trans.__('Unknown')
+  };
+  return known[state] ?? state;
+}
+
 /** Name of a witness of an idle judgement: "cpu", or "gpu" and the device's id. */
 export function signalName(name: string, trans: TranslationBundle): string {
   if (name === 'cpu') {

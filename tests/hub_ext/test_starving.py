@@ -111,8 +111,8 @@ def test_one_thing_alone_is_named(name: str) -> None:
         "GPU",
         "GPU memory",
         "CPU",
-        "storage",
-        "network",
+        "Storage",
+        "Network",
         "PCIe",
     ]
 
@@ -137,8 +137,8 @@ def test_each_has_a_first_remedy_and_its_figure(cause: str) -> None:
 
 def test_what_is_not_measured_is_named() -> None:
     found = waits_for(Load(net=None, pcie=None).seen(), RULES, NOW)
-    assert "not measured are network, PCIe" in found.words
-    assert {one.name for one in found.evidence if one.state == "unknown"} == {"network", "PCIe"}
+    assert "Not measured: Network, PCIe." in found.words
+    assert {one.name for one in found.evidence if one.state == "unknown"} == {"Network", "PCIe"}
 
 
 def test_a_cpu_limit_that_nobody_set_or_holds_to_is_no_limit() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from hub_ext.lease import Cause, DeviceReading, Problem, VerdictState
+from hub_ext.lease import Cause, Counted, DeviceReading, Problem, VerdictState, WaitsFor
 from tests.support.lab_browser import LabPage, chromium
 from tests.support.lab_governor import LabGovernor, a_lease, without_gpu
 from tests.support.lab_server import LabServer, hub_environment, lab_server
@@ -61,6 +61,7 @@ def lab(opened: LabPage, governor: LabGovernor) -> Iterator[LabPage]:
         ended=None,
         readings=standard.readings,
         verdict=standard.verdict,
+        waits_for=None,
         extend_max_s=10800,
         refusal=None,
         silent=False,
@@ -256,6 +257,31 @@ def test_unknown_is_said_and_never_drawn_as_zero(lab: LabPage, governor: LabGove
     expect(lab.panel).to_contain_text("unknown: the driver has no utilisation with MIG on")
     expect(lab.panel.get_by_role("meter", name="Utilisation")).to_have_count(0)
     expect(lab.panel).to_contain_text("Unknown is not idle.")
+
+
+def test_what_the_gpu_waits_for_is_told_with_its_figures_and_a_remedy(
+    lab: LabPage, governor: LabGovernor
+) -> None:
+    lab.open()
+    section = lab.panel.get_by_role("region", name="What the GPU waits for")
+    expect(section).to_have_count(0)
+    found = WaitsFor(
+        cause="cpu",
+        at=datetime.now(UTC),
+        window_s=600,
+        words="The GPU is 40 % busy and waits for the CPU that feeds it (1.01 of 8 cores).",
+        remedy="Let several processes prepare the data: DataLoader(num_workers=…).",
+        evidence=(
+            Counted(name="CPU", state="short", value="1.01 of 8 cores"),
+            Counted(name="Network", state="unknown", value="not measured"),
+        ),
+    )
+    governor.change(waits_for=found)
+    expect(section).to_contain_text("waits for the CPU that feeds it (1.01 of 8 cores)")
+    expect(section).to_contain_text("Try first: Let several processes prepare the data")
+    expect(section).to_contain_text("At its limit · 1.01 of 8 cores")
+    expect(section).to_contain_text("Unknown · not measured")
+    lab.picture("waits-for")
 
 
 def test_a_profile_without_gpu_and_without_price_is_called_so(

@@ -48,6 +48,7 @@ from hub_ext.lease import (
     UserName,
     Verdict,
     VerdictState,
+    WaitsFor,
 )
 from hub_ext.units import accrue, money_text, settle
 
@@ -199,6 +200,7 @@ class LabGovernor:
         self.lease: OpenLease | None = a_lease(now)
         self.ended: OpenLease | None = None
         self.verdict: Verdict | None = _verdict(now)
+        self.waits_for: WaitsFor | None = None
         self.readings: tuple[DeviceReading, ...] = (_reading(now),)
         self.extend_max_s = 3 * 3600
         self.switch_offers: tuple[SwitchOffer, ...] = offers()
@@ -267,6 +269,7 @@ class LabGovernor:
             simulated=True,
             isolation=Isolation.mig,
             change=self.switch_to,
+            waits_for=self.waits_for,
         )
 
     def take(self, verb: str, body: dict[str, Any]) -> None:

@@ -85,6 +85,7 @@ export function aView(changes: Partial<IView> = {}): IView {
     contract: null,
     task_title: '',
     change: null,
+    waits_for: null,
     ...changes
   };
 }

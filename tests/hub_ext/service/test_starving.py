@@ -60,7 +60,7 @@ def test_a_gpu_fed_by_one_process_is_told_to_its_owner_and_lead_with_what_to_try
             assert "DataLoader(num_workers=" in text
         page = words(served("leases/l-0001", "lead"))
         assert "CPU at its limit 1.01 of 2 cores" in page
-        assert "network has room 1 MiB/s" in page
+        assert "Network has room 1 MiB/s" in page
 
 
 def test_a_view_has_it_while_the_server_lives_and_a_gpu_is_there(tmp_path: Path) -> None:
