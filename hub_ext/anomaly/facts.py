@@ -108,6 +108,8 @@ class Reach:
     start: datetime
     end: datetime
     units: int
+    watched: bool = False
+    """Whether it is what was seen to be held in all, and not one line of the ledger."""
 
 
 @dataclass(frozen=True)

@@ -39,10 +39,10 @@ class AnomalyBook:
     looked: dict[LeaseId, Looked] = field(default_factory=dict)
     since: dict[str, datetime] = field(default_factory=dict)
     """When a stray process or a server without a lease was first seen."""
-    batch: dict[str, list[Reach]] = field(default_factory=dict)
-    """How much of each pool work beside the servers was seen to hold, and when."""
-    batch_since: datetime | None = None
-    """Since when that has been looked at; nobody recorded it before."""
+    held: dict[str, list[Reach]] = field(default_factory=dict)
+    """How much of each pool was held, and when; what is older than anybody asks for is let go."""
+    watched_since: datetime | None = None
+    """Since when that is looked at; before, only the ledger knows."""
 
     def apply(self, event: Event) -> None:
         """Take one event."""
@@ -63,17 +63,18 @@ class AnomalyBook:
         """Let go of what was over long ago."""
         self.ended = [one for one in self.ended if now - (one.ended or now) < REMEMBERED]
 
-    def see_batch(self, units: Mapping[str, int], now: datetime, kept: timedelta) -> None:
-        """Note what work beside the servers holds of each pool from now on."""
-        self.batch_since = self.batch_since or now
-        for pool in units.keys() | self.batch.keys():
-            seen = self.batch.setdefault(pool, [])
-            if seen:
+    def watch(self, units: Mapping[str, int], now: datetime, kept: timedelta) -> None:
+        """Note how much of each pool is held from now on."""
+        self.watched_since = self.watched_since or now
+        for pool in units.keys() | self.held.keys():
+            seen = self.held.setdefault(pool, [])
+            watched = bool(seen) and seen[-1].watched
+            if watched:
                 # When between two looks it changed is not known: it was held until now.
                 seen[-1] = replace(seen[-1], end=now)
-            if not seen or seen[-1].units != units.get(pool, 0):
-                seen.append(Reach(now, now, units.get(pool, 0)))
-            self.batch[pool] = [one for one in seen if one.end >= now - kept]
+            if not watched or seen[-1].units != units.get(pool, 0):
+                seen.append(Reach(now, now, units.get(pool, 0), watched=True))
+            self.held[pool] = [one for one in seen if one.end >= now - kept]
 
     def first_seen(self, names: Iterable[str], kind: str, now: datetime) -> dict[str, datetime]:
         """Tell since when each has been seen, and forget those that are not there now."""

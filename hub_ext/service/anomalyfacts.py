@@ -78,52 +78,62 @@ def _pools(turn: Turn, policy: Policy, leases: Iterable[OpenLease]) -> tuple[Poo
     desk, now = turn.desk, turn.now
     open_ = [one for one in leases if one.holding and one.pool is not None]
     held = {device.id for one in open_ for device in one.takes}
-    start = now - policy.anomalies.unallocated
-    reaches: dict[str, list[Reach]] = defaultdict(list)
+    units = _batch(desk, policy)
+    jobs = dict(units)
     for one in open_:
-        since = one.assigned_at or one.held_at or one.state_since
-        reaches[str(one.pool)].append(Reach(since, now + timedelta(seconds=1), one.units))
-    for line in turn.tx.postings(start=start, end=now):
-        reaches[str(line.pool)].append(Reach(line.start, line.end, line.units))
-    serving = desk.in_service(policy, now=now)
-    batch, known = _batch(desk, policy, now), _known_since(turn)
+        units[str(one.pool)] += one.units
+    if desk.anomalies.watched_since is None:
+        _recall(turn, open_, now - policy.anomalies.unallocated)
+    desk.anomalies.watch(units, now, policy.anomalies.unallocated)
+    serving: dict[str, list[Device]] = defaultdict(list)
+    for device in desk.in_service(policy, now=now):
+        serving[device.pool].append(device)
+    known = _known_since(turn)
     found = []
     for name in policy.pools:
-        here = [one for one in serving if one.pool == name]
+        here = serving[name]
         free = [one for one in here if one.id not in held]
-        units = sum(map(device_units, free))
-        left = max(0, units - batch.get(name, 0))
+        free_units = sum(map(device_units, free))
+        left = max(0, free_units - jobs.get(name, 0))
         price = _price(policy, free, now)
         found.append(
             Pool(
                 name=name,
                 usable_units=sum(map(device_units, here)),
-                held=(*reaches[name], *desk.anomalies.batch.get(name, ())),
+                held=tuple(desk.anomalies.held.get(name, ())),
                 since=known,
                 free_units=left,
-                free_micro_per_hour=None if price is None else price * left // max(1, units),
+                free_micro_per_hour=None if price is None else price * left // max(1, free_units),
             )
         )
     return tuple(found)
 
 
-def _batch(desk: Desk, policy: Policy, now: datetime) -> Mapping[str, int]:
-    """Units of each pool that work beside the servers holds now; noted for later looks."""
-    if desk.kueue is None:
-        return {}
+def _batch(desk: Desk, policy: Policy) -> dict[str, int]:
+    """Units of each pool that work beside the servers holds now."""
     units: dict[str, int] = defaultdict(int)
     for one in listed(desk.kueue, policy, single=desk.settings.kube_namespace):
         if one.holds:
             units[one.pool] += one.units
-    desk.anomalies.see_batch(units, now, policy.anomalies.unallocated)
     return units
+
+
+def _recall(turn: Turn, leases: Iterable[OpenLease], start: datetime) -> None:
+    """Read once from the ledger what was held before this process began to look."""
+    held = turn.desk.anomalies.held
+    for one in leases:
+        since = one.assigned_at or one.held_at or one.state_since
+        held.setdefault(str(one.pool), []).append(Reach(since, turn.now, one.units))
+    for line in turn.tx.postings(start=start, end=turn.now):
+        held.setdefault(str(line.pool), []).append(Reach(line.start, line.end, line.units))
 
 
 def _known_since(turn: Turn) -> datetime:
     """Since when it is known who held what: this ledger's begin, or the first look at Kueue."""
     first = turn.tx.events(limit=1)
     began = first[0][1].at if first else turn.now
-    return max(began, turn.desk.anomalies.batch_since or began)
+    watched = turn.desk.anomalies.watched_since
+    return began if turn.desk.kueue is None or watched is None else max(began, watched)
 
 
 def _price(policy: Policy, devices: Iterable[Device], now: datetime) -> int | None:

@@ -323,7 +323,7 @@ def free(site: Site, pool: str = "whole") -> Anomaly | None:
 
 
 def test_capacity_that_nobody_held_for_a_day_is_told_with_the_pools_price(site: Site) -> None:
-    site.run("sam")
+    first = site.run("sam")
     pass_time(site, 23.5, gpu=60, every_s=600)
     assert free(site) is None
     pass_time(site, 1, gpu=60, every_s=600)
@@ -333,11 +333,19 @@ def test_capacity_that_nobody_held_for_a_day_is_told_with_the_pools_price(site: 
     hours = (site.now - one.began) / timedelta(hours=1)
     assert one.money_micro == round(2 * 3_600_000 * hours)
     assert one.teams == ()
-    site.run("sue")
+    second = site.run("sue")
     look(site)
     later = free(site)
     assert later is not None
     assert later.figure == 840
+    site.later(60)
+    for grant in (first, second):
+        site.stop(grant)
+    site.restart()
+    look(site)
+    after = free(site)
+    assert after is not None
+    assert (after.figure, after.id) == (840, one.id), "the ledger is read again"
 
 
 def test_unpriced_capacity_says_that_it_is_not_priced(tmp_path: Path) -> None:
