@@ -3,8 +3,8 @@
 Each breach says what happens if it stays, and its remedy. Pure: over objects that were read.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from ..admission.levels import may_use
 from ..i18n import _
@@ -100,38 +100,49 @@ def breaches(cluster: Cluster, needs: Expected) -> Iterator[Breach]:
     ours = {home.namespace for home in needs.homes}
     for space in cluster.namespaces or ():
         if _name(space) in ours:
-            yield from held_back(space, cluster.configuration, default=_name(space) in default)
+            found = held_back(space, cluster.configuration, default=_name(space) in default)
+            yield from _within(needs, _name(space), found)
     yield from of_settings(cluster.configuration)
-    yield from _limits(cluster, ours)
+    for one in cluster.limits or ():
+        if _namespace(one) in ours:
+            found = of_limits(one, cluster.configuration)
+            yield from _within(needs, _namespace(one), found)
     yield from _writers(cluster, needs)
     yield from _unread(cluster)
 
 
 def _missing(cluster: Cluster, needs: Expected) -> Iterator[Breach]:
+    spaces = None if cluster.namespaces is None else {_name(one) for one in cluster.namespaces}
+    queues = {_name(one) for one in cluster.queues}
     local = {(_namespace(one), _name(one)) for one in cluster.local_queues}
-    wanted = {
-        _("namespace"): set()
-        if cluster.namespaces is None
-        else {home.namespace for home in needs.homes} - {_name(one) for one in cluster.namespaces},
-        _("flavor"): needs.flavors - {_name(one) for one in cluster.flavors},
-        _("ClusterQueue"): {home.cluster_queue for home in needs.homes}
-        - {_name(one) for one in cluster.queues},
-        _("LocalQueue"): {
-            f"{home.namespace}/{home.local_queue}"
-            for home in needs.homes
-            if (home.namespace, home.local_queue) not in local
-        },
-    }
-    for kind, lacking in wanted.items():
-        if lacking:
-            yield Breach(
-                "missing",
-                Weight.wrong,
-                _("not on the cluster: {kind} {names}").format(
-                    kind=kind, names=", ".join(sorted(lacking))
-                ),
-                _("run `gpu-commons render --apply`"),
-            )
+    flavors = needs.flavors - {_name(one) for one in cluster.flavors}
+    lacking: dict[str, dict[str, set[str]]] = {}
+    for home in needs.homes:
+        for kind, name, there in (
+            (_("namespace"), home.namespace, spaces is None or home.namespace in spaces),
+            (_("ClusterQueue"), home.cluster_queue, home.cluster_queue in queues),
+            (
+                _("LocalQueue"),
+                f"{home.namespace}/{home.local_queue}",
+                (home.namespace, home.local_queue) in local,
+            ),
+        ):
+            if not there:
+                lacking.setdefault(kind, {}).setdefault(name, set()).add(home.cluster_queue)
+    if flavors:
+        yield _lacks(_("flavor"), flavors, ())
+    for kind, named in lacking.items():
+        yield _lacks(kind, named, (one for queues in named.values() for one in queues))
+
+
+def _lacks(kind: str, lacking: Iterable[str], queues: Iterable[str]) -> Breach:
+    return Breach(
+        "missing",
+        Weight.wrong,
+        _("not on the cluster: {kind} {names}").format(kind=kind, names=", ".join(sorted(lacking))),
+        _("run `gpu-commons render --apply`"),
+        frozenset(queues),
+    )
 
 
 def _doors(cluster: Cluster, needs: Expected) -> Iterator[Breach]:
@@ -142,7 +153,8 @@ def _doors(cluster: Cluster, needs: Expected) -> Iterator[Breach]:
     for home in needs.homes:
         door = local.get((home.namespace, home.local_queue))
         if door is not None:
-            yield from _door(home, door)
+            mine = frozenset({home.cluster_queue})
+            yield from (replace(one, queues=mine) for one in _door(home, door))
         queue, labels = queues.get(home.cluster_queue), spaces.get(home.namespace)
         if queue is None or labels is None or selects(queue.get("namespaceSelector"), labels):
             continue
@@ -153,6 +165,7 @@ def _doors(cluster: Cluster, needs: Expected) -> Iterator[Breach]:
                 queue=home.cluster_queue, namespace=home.namespace
             ),
             _("let its namespaceSelector select that namespace"),
+            frozenset({home.cluster_queue}),
         )
 
 
@@ -193,10 +206,10 @@ def _unread(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-def _limits(cluster: Cluster, ours: set[str]) -> Iterator[Breach]:
-    for one in cluster.limits or ():
-        if _namespace(one) in ours:
-            yield from of_limits(one, cluster.configuration)
+def _within(needs: Expected, namespace: str, found: Iterator[Breach]) -> Iterator[Breach]:
+    """Say that breaches concern the queues of a namespace."""
+    mine = frozenset(home.cluster_queue for home in needs.homes if home.namespace == namespace)
+    yield from (replace(one, queues=mine) for one in found)
 
 
 def _writers(cluster: Cluster, needs: Expected) -> Iterator[Breach]:

@@ -1,7 +1,7 @@
 """What is demanded of one ClusterQueue and of one flavor: rules that hold for any site's own."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ..i18n import _
@@ -20,12 +20,16 @@ class Weight(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A demand that is not kept: a stable code, what happens, and the remedy."""
+    """A demand that is not kept: a stable code, what happens, and the remedy.
+
+    `queues` are the ClusterQueues that it concerns; none is all of them.
+    """
 
     code: str
     weight: Weight
     words: str
     remedy: str
+    queues: frozenset[str] = frozenset()
 
 
 _PREEMPTION = {
@@ -38,6 +42,11 @@ _PREEMPTION = {
 
 def of_queue(queue: Body) -> Iterator[Breach]:
     """Name what is wrong with one ClusterQueue."""
+    mine = frozenset({str(queue["metadata"]["name"])})
+    yield from (replace(one, queues=mine) for one in _of_queue(queue))
+
+
+def _of_queue(queue: Body) -> Iterator[Breach]:
     name, spec = str(queue["metadata"]["name"]), queue.get("spec") or {}
     preemption = spec.get("preemption") or {}
     for setting, (right, harm) in _PREEMPTION.items():

@@ -24,11 +24,16 @@ from ..errors import FencedError, GpuCommonsError, LedgerError
 from ..i18n import _
 from ..images.pins import Pins
 from ..kube.api import Api
+from ..kube.demands import breaches, expected
+from ..kube.inspecting import inspect
 from ..kube.nodes import offers
+from ..kube.queuedemands import Breach
+from ..kube.render.site import Site
 from ..kube.workloads import Workloads
 from ..ledger.samples import Samples
 from ..ledger.store import Ledger
 from ..parent import watch_parent
+from ..policy.model import Policy
 from ..statedir import StateDir
 from . import (
     anomalypage,
@@ -238,7 +243,7 @@ class GovernorService:
         api = Api(Path(settings.kubeconfig) if settings.kubeconfig else None)
         namespace = settings.kube_namespace or None
         workloads = Workloads(api, self._clock, namespace=namespace)
-        return KueueWork(core, workloads, partial(offers, api))
+        return KueueWork(core, workloads, partial(offers, api), partial(_inspected, api, settings))
 
     async def _listen(self, server: HTTPServer) -> Callable[[], None]:
         url = urlsplit(self._environment.get("JUPYTERHUB_SERVICE_URL") or "http://127.0.0.1:0")
@@ -296,3 +301,12 @@ class GovernorService:
     def _fenced(self, error: FencedError) -> None:
         self._fault = str(error)
         self._stop.set()
+
+
+async def _inspected(api: Api, settings: Settings, policy: Policy) -> tuple[Breach, ...]:
+    """Look whether Kueue keeps what a policy rests on, as far as the governor may look."""
+    given = {"hub_namespace": settings.kube_hub_namespace, "namespace": settings.kube_namespace}
+    site = Site.model_validate({key: value for key, value in given.items() if value})
+    needs = expected(policy, site)
+    spaces = frozenset(home.namespace for home in needs.homes)
+    return tuple(breaches(await inspect(api, spaces, site.kueue_namespace), needs))

@@ -19,6 +19,7 @@ from .desk import Turn
 from .kueuebook import WRITE, KueueBook, metered
 from .kueueintents import DROP, KEEP, MAKE, book_of, submit
 from .kueueplan import Wish, asking, wanted, wishes
+from .kueueunfit import unfit
 
 ORPHAN = "workload.orphan"
 """Event: a Workload of ours without an open lease was seen twice, and is deleted."""
@@ -65,6 +66,9 @@ def acts(turn: Turn) -> tuple[Act, ...]:
     found = [*_drops(intents), *_orphans(turn, book, leases, intents)]
     for lease in leases.values():
         wish = wished.get(lease.id)
+        if wish is not None and lease.state is LeaseState.queued and unfit(turn, lease) is not None:
+            # Where promises could not be kept, nothing is asked for.
+            wish = replace(wish, active=False)
         act = None if wish is None else _of_lease(turn, lease, wish, intents)
         if act is not None:
             found.append(act if act.marks else replace(act, marks=_marks(book, lease.id)))

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from ..i18n import _
 from ..kube.engine import Gone, Phase, Seen
 from ..kube.names import LABEL_HUB, label_value
+from ..kube.queuedemands import Breach
 from ..lease import LeaseId, LeaseState, OpenLease, Reason
 from .config import Settings
 
@@ -52,6 +53,8 @@ class KueueBook:
     listed: bool = False
     """Whether all Workloads were listed since this process began."""
     trouble: dict[str, Trouble] = field(default_factory=dict)
+    unfit: tuple[Breach, ...] = ()
+    """What Kueue does not keep of what promises rest on, as last looked at."""
     refused: dict[LeaseId, str] = field(default_factory=dict)
     """Leases that the API does not take, in its words."""
     parked: set[LeaseId] = field(default_factory=set)
@@ -172,6 +175,10 @@ class KueueBook:
         """Note that something works; return what was wrong with it before."""
         return self.trouble.pop(what, None)
 
+    def unfit_for(self, queue: str) -> Breach | None:
+        """Why nothing new starts through a ClusterQueue; None where it is as it must be."""
+        return next((one for one in self.unfit if not one.queues or queue in one.queues), None)
+
     def why(self, lease: OpenLease) -> Reason:
         """Say why a lease that could start has no quota yet."""
         one = self.seen.get(lease.id)
@@ -205,6 +212,17 @@ def away_reason() -> Reason:
             "Kubernetes or Kueue, which admits every server with a GPU here, does not answer just "
             "now. Servers that run go on. Try again in a minute, or start without a GPU."
         ),
+    )
+
+
+def unfit_reason(breach: Breach) -> Reason:
+    """Say that a queue is not used, because promises could not be kept there."""
+    return Reason(
+        code="kueue-unfit",
+        message=_(
+            "Kueue is not set up so that what is promised here would hold: {words}. Servers that "
+            "run go on. Tell an administrator: {remedy}."
+        ).format(words=breach.words, remedy=breach.remedy),
     )
 
 

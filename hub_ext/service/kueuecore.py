@@ -9,8 +9,9 @@ from datetime import datetime
 from ..kube.engine import Gone, Seen
 from ..kube.leaseless import Holder
 from ..kube.nodes import NodeOffer
+from ..kube.queuedemands import Breach
 from ..lease import Ask, Event, Grant, LeaseId
-from . import attempts, gpuholders
+from . import attempts, gpuholders, kueueunfit
 from .desk import Desk
 from .kueueacts import Act, Do, acts
 from .kueuebook import WATCH, WRITE
@@ -67,6 +68,11 @@ class KueueCore:
         lease_id = book_of(self._desk).take(news)
         if lease_id is not None:
             self._look_over({lease_id}, now)
+
+    def kueue_inspected(self, found: Iterable[Breach], *, now: datetime) -> None:
+        """Take what a look at Kueue found; see `kueueunfit.note`."""
+        with self._desk.turn(now) as turn:
+            kueueunfit.note(turn, found)
 
     def kueue_stamp(self) -> int:
         """Stamp a list that is about to be asked for."""

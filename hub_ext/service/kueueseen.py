@@ -19,6 +19,7 @@ from .closing import End, close
 from .desk import Desk, Turn
 from .kueuebook import metered
 from .kueueintents import DROP, KEEP, book_of
+from .kueueunfit import why
 from .refusals import RETRY_S
 from .stops import stop, withdrawn
 from .tickets import WAITS, release, settle_starts
@@ -66,7 +67,7 @@ def _waiting(turn: Turn, lease: OpenLease, seen: Seen | None) -> None:
     """Give up what nobody waits for; let what was taken before it was handed over wait again."""
     asked_for = lease.when is not None or lease.reservation is not None
     if not asked_for and not timedelta(0) <= turn.now - lease.state_since < UNANSWERED:
-        close(turn, lease, End(Cause.not_queued, reason=book_of(turn.desk).why(lease)))
+        close(turn, lease, End(Cause.not_queued, reason=why(turn, lease)))
         return
     if seen is None or seen.phase in {Phase.admitted, Phase.pending}:
         return
@@ -163,6 +164,7 @@ def faults(desk: Desk, *, now: datetime) -> tuple[str, ...]:
         _("since {at}: {words}").format(at=local_text(one.since, zone), words=one.words)
         for _what, one in sorted(book.trouble.items())
     ]
+    words += [f"{one.words}; {one.remedy}" for one in book.unfit]
     if not book.listed and not words:
         words.append(_("the Workloads have not been listed yet, so nothing is admitted"))
     with desk.turn(now) as turn:

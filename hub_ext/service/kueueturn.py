@@ -16,6 +16,8 @@ from .granting import asked_lease, terms
 from .kueuebook import away_reason
 from .kueueintents import book_of, submit
 from .kueueplan import submitted
+from .kueueunfit import unfit
+from .kueueunfit import why as why_of
 from .refusals import RETRY_S, would_queue
 from .tickets import join, still_waiting
 
@@ -48,6 +50,7 @@ def turns(turn: Turn, snapshot: Snapshot, views: Views) -> tuple[Waiting, ...]:
         for one in found
         if one.lease.id in asks
         and book.has_quota(one.lease.id)
+        and unfit(turn, one.lease) is None
         and not book.is_answering(one.lease, turn.now)
     ]
     theirs = _of_admitted(snapshot, ready)
@@ -72,7 +75,7 @@ def _of_admitted(snapshot: Snapshot, ready: list[Waiting]) -> dict[str, Decision
 def _without_quota(turn: Turn, one: Waiting) -> Decision:
     if not isinstance(one.decision, Admitted):
         return one.decision
-    why = book_of(turn.desk).why(one.lease)
+    why = why_of(turn, one.lease)
     return Queued(reason=why, why=why.message, retry_after_s=RETRY_S)
 
 
@@ -81,7 +84,7 @@ def answered(turn: Turn, request: Request, lease: OpenLease) -> Decision:
     snapshot = turn.snapshot()
     if lease.state is LeaseState.held:
         return reconsider(snapshot, request, lease.takes)
-    ready = gates(turn.desk) and book_of(turn.desk).has_quota(lease.id)
+    ready = gates(turn.desk) and not lacks_quota(turn, lease)
     if ready and lease.id in submitted(snapshot, line(snapshot)):
         return reconsider(snapshot, request, ())
     return decide(snapshot, request)
@@ -91,7 +94,7 @@ def lacks_quota(turn: Turn, lease: OpenLease) -> bool:
     """Whether only Kueue's word is missing to a lease that could start."""
     if lease.pool is None or not gates(turn.desk):
         return False
-    return not book_of(turn.desk).has_quota(lease.id)
+    return not book_of(turn.desk).has_quota(lease.id) or unfit(turn, lease) is not None
 
 
 def awaited(turn: Turn, lease: OpenLease, *, last: bool) -> Awaited | RefusedError:
@@ -103,14 +106,14 @@ def awaited(turn: Turn, lease: OpenLease, *, last: bool) -> Awaited | RefusedErr
     book.answering.pop(lease.id, None)
     if lease.when is not None or lease.reservation is not None:
         refusal = still_waiting(turn, lease)
-        why = book.why(lease)
+        why = why_of(turn, lease)
         return RefusedError(
             refusal.code,
             f"{refusal.message} {why.message}",
             figures={**refusal.figures, "why": why.code},
             retry_after_s=refusal.retry_after_s,
         )
-    return not_queued(turn, lease, book.why(lease))
+    return not_queued(turn, lease, why_of(turn, lease))
 
 
 def unasked(turn: Turn, lease: OpenLease, asked: Ask) -> bool:
@@ -141,12 +144,13 @@ def begin(
     # What cannot be a pod is refused before Kueue is asked.
     terms(turn, lease, request.resolved)
     lease = turn.record(lease)
-    reason = book.why(lease)
-    if book.blocked(turn.now) and asked.when is None:
+    reason, closed = why_of(turn, lease), unfit(turn, lease) is not None
+    if (closed or book.blocked(turn.now)) and asked.when is None:
         return not_queued(turn, lease, reason)
     lease = join(turn, lease, asked, reason, request.requested_at, kept=kept)
-    submit(turn, lease)
-    return awaited(turn, lease, last=last or book.blocked(turn.now))
+    if not closed:
+        submit(turn, lease)
+    return awaited(turn, lease, last=last or closed or book.blocked(turn.now))
 
 
 Answer = Grant | RefusedError | Awaited

@@ -15,7 +15,9 @@ from ..errors import FencedError, GpuCommonsError, RefusedError, UnreachableErro
 from ..kube.calls import Calls
 from ..kube.engine import Gone, Seen
 from ..kube.nodes import NodeOffer
+from ..kube.queuedemands import Breach
 from ..lease import LeaseId
+from ..policy.model import Policy
 from .governor import Governor
 from .kueueacts import Act, Do
 from .kueuebook import WATCH, WRITE
@@ -40,6 +42,7 @@ REFUSED_PAUSE_S = 60.0
 
 
 Offers = Callable[[], Awaitable[tuple[NodeOffer, ...]]]
+Inspect = Callable[[Policy], Awaitable[tuple[Breach, ...]]]
 
 
 class KueueWork:
@@ -49,6 +52,8 @@ class KueueWork:
     ----------
     offers
         Reads what the machines of the cluster offer; None where only agents tell.
+    inspect
+        Looks whether Kueue keeps what a policy rests on; None where nobody can look.
     pause_s
         First pause after a call that failed, in seconds; it doubles each time.
     """
@@ -58,12 +63,14 @@ class KueueWork:
         core: CoreRunner,
         workloads: Calls,
         offers: Offers | None = None,
+        inspect: Inspect | None = None,
         *,
         pause_s: float = 1.0,
     ) -> None:
         self._core = core
         self._workloads = workloads
         self._offers = offers
+        self._inspect = inspect
         self._pause_s = pause_s
         self._broken = self._more = self._ended = False
         self._again: asyncio.Task[None] | None = None
@@ -137,6 +144,19 @@ class KueueWork:
         if self._offers is not None:
             offers = await self._offers()
             await self._core.run(lambda governor, _now: governor.take_offers(offers))
+
+    async def look_at_demands(self) -> None:
+        """Look whether Kueue keeps what promises rest on; a queue that does not is not used.
+
+        Raises
+        ------
+        UnreachableError, RefusedError
+            When it cannot be looked at; what was found before stands.
+        """
+        policy = await self._core.run(lambda governor, _now: governor.known_policy)
+        if self._inspect is not None and policy is not None:
+            found = await self._inspect(policy)
+            await self._core.run(lambda governor, now: governor.kueue_inspected(found, now=now))
 
     async def watch(self) -> None:
         """List, then follow each change; it goes on for as long as somebody waits.

@@ -39,6 +39,9 @@ _LOG = logging.getLogger(__name__)
 AT_NEWS = frozenset({"queue", "calls", "reservations", "starts", "kueue"})
 """Loops that also turn at once when any lease has changed: people wait for them."""
 
+DEMANDS_S = 120.0
+"""Between two looks at how Kueue is set up, in seconds: people change it by hand, and seldom."""
+
 TRIES = 3
 """A plan that was overtaken is made again so often; then it is made where nothing overtakes it."""
 
@@ -131,6 +134,7 @@ class Loops:
             "kueue-watch": (self.kueue.watch, self.settings.intents_s),
             "kueue-list": (self.kueue.look, self.settings.reconcile_s),
             "kueue-nodes": (self.kueue.look_at_nodes, self.settings.reconcile_s),
+            "kueue-demands": (self.kueue.look_at_demands, DEMANDS_S),
         }
 
     def _on_kubernetes(self) -> dict[str, tuple[Pass, float]]:
