@@ -15,7 +15,7 @@ from .api import Api
 from .names import LABEL_HUB, LABEL_LEASE, label_value
 from .paging import listed
 
-_SERVERS = "component=singleuser-server"
+SERVERS = "component=singleuser-server"
 """Label that KubeSpawner gives every server's pod."""
 
 _USER, _SERVER = "hub.jupyter.org/username", "hub.jupyter.org/servername"
@@ -52,17 +52,24 @@ def holder_of(pod: dict[str, Any]) -> Holder | None:
     }
     if not resources:
         return None
-    notes, labels = about.get("annotations") or {}, about.get("labels") or {}
+    labels = about.get("labels") or {}
+    user, server = server_of(pod)
     return Holder(
         namespace=str(about.get("namespace", "")),
         name=str(about["name"]),
         uid=str(about.get("uid", "")),
-        user=str(notes.get(_USER, "")),
-        server=str(notes.get(_SERVER, "")),
+        user=user,
+        server=server,
         hub=str(labels.get(LABEL_HUB, "")),
         lease=str(labels.get(LABEL_LEASE, "")),
         resources=tuple(sorted(resources)),
     )
+
+
+def server_of(pod: dict[str, Any]) -> tuple[str, str]:
+    """Whose server a pod is, and its name, by the hub's annotations; empty where it is none's."""
+    notes = (pod.get("metadata") or {}).get("annotations") or {}
+    return str(notes.get(_USER, "")), str(notes.get(_SERVER, ""))
 
 
 def leaseless(
@@ -104,7 +111,7 @@ class Servers:
         RefusedError
             When pods may not be listed there.
         """
-        pods = await listed(self._api, f"/api/v1/namespaces/{namespace}/pods", _SERVERS)
+        pods = await listed(self._api, f"/api/v1/namespaces/{namespace}/pods", SERVERS)
         return tuple(one for pod in pods if (one := holder_of(pod)) is not None)
 
     async def end(self, one: Holder) -> None:

@@ -4,18 +4,24 @@ It reads only namespaces that leases are in, as the governor may see no others.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import RefusedError, UnreachableError
 from ..lease import LeaseId, Liveness, OpenLease, pod_liveness
 from .api import Api
+from .leaseless import SERVERS, server_of
 from .names import LABEL_LEASE, label_value
 from .paging import listed
 
 _LOG = logging.getLogger(__name__)
 
 _STRONGEST = (Liveness.alive, Liveness.unknown, Liveness.gone)
+
+Places = Mapping[LeaseId, str]
+"""Namespace of each lease that was granted no pod: adopted from before, or made by hand."""
+
+Pod = dict[str, Any]
 
 
 class Standing:
@@ -30,39 +36,40 @@ class Standing:
     def __init__(self, api: Api) -> None:
         self._api = api
 
-    async def of(self, leases: Iterable[OpenLease]) -> dict[LeaseId, Liveness]:
-        """Tell of each lease that has a pod; what cannot be read is unknown, and never gone."""
+    async def of(
+        self, leases: Iterable[OpenLease], places: Places | None = None
+    ) -> dict[LeaseId, Liveness]:
+        """Tell of each lease that has a pod; what cannot be read is unknown, and never gone.
+
+        A lease that was granted no pod is known by whose server it is. Where no pod of that server
+        is in its place, nothing is told of it: it may run elsewhere.
+        """
         homes: dict[str, list[OpenLease]] = {}
         for lease in leases:
-            if lease.grant is not None and lease.grant.pod is not None:
-                homes.setdefault(lease.grant.pod.namespace, []).append(lease)
+            place = _granted(lease) or (places or {}).get(lease.id)
+            if place is not None:
+                homes.setdefault(place, []).append(lease)
         found: dict[LeaseId, Liveness] = {}
         for namespace, own in homes.items():
             try:
-                seen = await self._seen(namespace)
+                found |= await self._within(namespace, own)
             except (UnreachableError, RefusedError) as error:
                 _LOG.warning("Cannot tell which pods of %s live: %s", namespace, error)
                 found.update((lease.id, Liveness.unknown) for lease in own)
-            else:
-                found.update(
-                    (lease.id, seen.get(label_value(lease.id), Liveness.gone)) for lease in own
-                )
         return found
 
-    async def end(self, lease: OpenLease) -> None:
+    async def end(self, lease: OpenLease, places: Places | None = None) -> None:
         """Ask the pods of a lease to end, which the hub has forgotten; it may be asked again."""
-        if lease.grant is None or lease.grant.pod is None:
+        place = _granted(lease) or (places or {}).get(lease.id)
+        if place is None:
             return
-        path = f"/api/v1/namespaces/{lease.grant.pod.namespace}/pods"
         try:
-            found = await self._api.get(
-                path, {"labelSelector": f"{LABEL_LEASE}={label_value(lease.id)}"}
-            )
-            for pod in found.get("items") or ():
+            for pod in await self._pods(place, lease):
                 meta = pod["metadata"]
                 # The name may be the next server's by now.
                 seen = {"preconditions": {"uid": meta["uid"]}}
-                await self._api.delete(f"{path}/{meta['name']}", seen)
+                path = f"/api/v1/namespaces/{place}/pods/{meta['name']}"
+                await self._api.delete(path, seen)
         except (UnreachableError, RefusedError) as error:
             _LOG.warning("The forgotten server of %s is not ended: %s", lease.key, error)
 
@@ -70,7 +77,22 @@ class Standing:
         """Close its connections."""
         await self._api.close()
 
-    async def _seen(self, namespace: str) -> dict[str, Liveness]:
+    async def _within(self, namespace: str, own: Iterable[OpenLease]) -> dict[LeaseId, Liveness]:
+        granted = [lease for lease in own if _granted(lease) is not None]
+        others = [lease for lease in own if _granted(lease) is None]
+        found: dict[LeaseId, Liveness] = {}
+        if granted:
+            seen = await self._by_lease(namespace)
+            found = {one.id: seen.get(label_value(one.id), Liveness.gone) for one in granted}
+        if others:
+            servers = await listed(self._api, f"/api/v1/namespaces/{namespace}/pods", SERVERS)
+            for lease in others:
+                theirs = [pod_liveness(pod) for pod in servers if _is_of(pod, lease)]
+                if theirs:
+                    found[lease.id] = min(theirs, key=_STRONGEST.index)
+        return found
+
+    async def _by_lease(self, namespace: str) -> dict[str, Liveness]:
         """Tell by lease; of several pods of one lease the one counts that proves least."""
         seen: dict[str, Liveness] = {}
         for pod in await listed(self._api, f"/api/v1/namespaces/{namespace}/pods", LABEL_LEASE):
@@ -79,6 +101,23 @@ class Standing:
             seen[lease] = min(both, key=_STRONGEST.index)
         return seen
 
+    async def _pods(self, namespace: str, lease: OpenLease) -> list[Pod]:
+        path = f"/api/v1/namespaces/{namespace}/pods"
+        if _granted(lease) is None:
+            servers = await listed(self._api, path, SERVERS)
+            return [pod for pod in servers if _is_of(pod, lease)]
+        label = f"{LABEL_LEASE}={label_value(lease.id)}"
+        return list(await listed(self._api, path, label))
 
-def _lease_of(pod: dict[str, Any]) -> str:
+
+def _granted(lease: OpenLease) -> str | None:
+    return None if lease.grant is None or lease.grant.pod is None else lease.grant.pod.namespace
+
+
+def _is_of(pod: Pod, lease: OpenLease) -> bool:
+    """Whether a pod is the server of a lease, and of no other lease."""
+    return not _lease_of(pod) and server_of(pod) == (lease.key.user, lease.key.server)
+
+
+def _lease_of(pod: Pod) -> str:
     return str(((pod.get("metadata") or {}).get("labels") or {}).get(LABEL_LEASE) or "")

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 
 from ..kube.leaseless import Holder, leaseless
+from ..kube.podterms import place_of
 from ..lease import Event, LeaseId
 from .desk import Desk, Turn
 
@@ -38,6 +39,21 @@ def note(desk: Desk, one: Holder, *, now: datetime) -> bool:
         body: dict[str, object] = {"v": 1, **asdict(one), "resources": list(one.resources)}
         turn.tx.append(Event(kind=LEASELESS, at=now, actor=turn.actor, body=body))
         return True
+
+
+def unplaced(desk: Desk) -> dict[LeaseId, str]:
+    """Say in which namespace the pod of each lease would be that was granted none."""
+    policy = desk.book.known
+    if policy is None or not desk.settings.on_kubernetes:
+        return {}
+    single = desk.settings.kube_namespace or None
+    with desk.ledger.transaction() as tx:
+        leases = [one for one in tx.leases() if one.grant is None or one.grant.pod is None]
+    return {
+        one.id: place_of(policy, one.team, one.project, single).namespace
+        for one in leases
+        if one.project is None or one.project in policy.projects
+    }
 
 
 def _to_end(turn: Turn, holders: tuple[Holder, ...]) -> tuple[Holder, ...]:

@@ -3,7 +3,7 @@
 Like the rest of the core: synchronous, in one thread, `now` with each call.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from ..kube.engine import Gone, Seen
@@ -52,6 +52,10 @@ class KueueCore:
         """Take what the machines of the cluster offer."""
         if isinstance(self._desk.floor, SlotFloor):
             self._desk.floor.take_offers(offers)
+
+    def unplaced(self) -> Mapping[LeaseId, str]:
+        """Namespaces in which the pods of leases are that were granted none: adopted, by hand."""
+        return gpuholders.unplaced(self._desk)
 
     def note_leaseless(self, one: Holder, *, now: datetime) -> bool:
         """Record that a server without a lease is ended; see `gpuholders.note`."""

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Protocol
 
 from ..errors import UnreachableError
+from ..kube.standing import Places
 from ..lease import (
     NEEDS_PROOF,
     LeaseId,
@@ -34,10 +35,10 @@ FindProcess = Callable[[OpenLease], ProcessRef | None]
 class Cluster(Protocol):
     """Looks at pods."""
 
-    async def of(self, leases: Iterable[OpenLease]) -> Mapping[LeaseId, Liveness]:
-        """Tell of each lease that has a pod."""
+    async def of(self, leases: Iterable[OpenLease], places: Places) -> Mapping[LeaseId, Liveness]:
+        """Tell of each lease that has a pod; unknown where it cannot be looked at."""
 
-    async def end(self, lease: OpenLease) -> None:
+    async def end(self, lease: OpenLease, places: Places) -> None:
         """Ask the pods of a lease to end, which the hub has forgotten."""
 
 
@@ -96,8 +97,11 @@ class Reconciler:
         since = self._core.now()
         leases = await self._core.run(_needing_proof)
         probed = await asyncio.to_thread(self._probe_all, leases)
+        places, blind = await self._core.run(_places), frozenset[LeaseId]()
         if self._cluster is not None:
-            probed = {**probed, **await self._cluster.of(leases)}
+            told = await self._cluster.of(leases, places)
+            blind = frozenset(one for one, seen in told.items() if seen is Liveness.unknown)
+            probed = {**probed, **told}
         try:
             active = {server.key: server for server in await self._hub.servers()}
         except UnreachableError:
@@ -116,8 +120,8 @@ class Reconciler:
             if probed[lease.id] is Liveness.alive:
                 forgotten += await self._core.run(_forget(lease))
                 if self._cluster is not None:
-                    await self._cluster.end(lease)
-            elif proved_gone(lease, probed[lease.id]):
+                    await self._cluster.end(lease, places)
+            elif lease.id not in blind and proved_gone(lease, probed[lease.id]):
                 closed += await self._core.run(_close(lease))
         ready = [server for server in active.values() if server.ready]
         unleased = await self._unleased(ready)
@@ -181,7 +185,8 @@ def proved_gone(lease: OpenLease, seen: Liveness) -> bool:
 
     A pod is gone when the cluster says so, whatever the hub has forgotten. A process that was never
     reported and left no mark here was never made, or runs under a spawner on other machines, where
-    the hub's word is all there is. A known process that may not be looked at proves nothing.
+    the hub's word is all there is, and that no pod of it is where it should be. A known process
+    that may not be looked at proves nothing.
     """
     if lease.grant is not None and lease.grant.pod is not None:
         return seen is Liveness.gone
@@ -190,6 +195,11 @@ def proved_gone(lease: OpenLease, seen: Liveness) -> bool:
 
 def _needing_proof(core: Governor, _now: datetime) -> tuple[OpenLease, ...]:
     return tuple(lease for lease in core.leases() if lease.state in NEEDS_PROOF)
+
+
+def _places(core: Governor, _now: datetime) -> Places:
+    """Say where the pods of leases are that were granted none."""
+    return core.unplaced()
 
 
 def _note(lease_id: LeaseId, at: datetime) -> Callable[[Governor, datetime], None]:

@@ -49,6 +49,67 @@ def keep(kube: FakeKube, lease: OpenLease, phase: str, **more: Any) -> None:
     kube.do(lambda: kube.changed("pods", pod, "ADDED"))
 
 
+def by_hand(policy: Any, number: int) -> OpenLease:
+    """Give a lease that was granted no pod: adopted from before, or made by an administrator."""
+    lease = lease_of(chosen(policy, "card"), server=f"s{number}")
+    return lease.model_copy(update={"id": LeaseId(f"l-{number}")})
+
+
+def keep_server(kube: FakeKube, lease: OpenLease, phase: str, **labels: str) -> None:
+    """Keep the pod of somebody's server, known by the hub's annotations alone."""
+    meta = {
+        "name": f"jupyter-{lease.key.server}",
+        "namespace": NAMESPACE,
+        "uid": f"u-{lease.id}",
+        "labels": {"component": "singleuser-server", **labels},
+        "annotations": {
+            "hub.jupyter.org/username": lease.key.user,
+            "hub.jupyter.org/servername": lease.key.server,
+        },
+    }
+    spec = {"containers": [{"name": "notebook", "image": "i"}], "nodeName": "n1"}
+    pod = {"metadata": meta, "spec": spec, "status": {"phase": phase}}
+    kube.do(lambda: kube.changed("pods", pod, "ADDED"))
+
+
+def test_a_lease_that_was_granted_no_pod_is_known_by_whose_server_it_is(
+    kube: FakeKube, tmp_path: Path, policy: Any
+) -> None:
+    runs, over, elsewhere, anothers = (by_hand(policy, number) for number in range(4))
+    keep_server(kube, runs, "Running")
+    keep_server(kube, over, "Succeeded")
+    keep_server(kube, anothers, "Running", **{"gpu-commons.dev/lease": "l-9"})
+    places = {one.id: NAMESPACE for one in (runs, over, elsewhere, anothers)}
+
+    async def story() -> dict[LeaseId, Liveness]:
+        standing = Standing(Api(tmp_path / "kubeconfig"))
+        try:
+            found = await standing.of([runs, over, elsewhere, anothers], places)
+            await standing.end(runs, places)
+        finally:
+            await standing.close()
+        return found
+
+    assert asyncio.run(story()) == {runs.id: Liveness.alive, over.id: Liveness.gone}
+    assert [one["name"] for one in kube.deletes] == [f"jupyter-{runs.key.server}"]
+
+
+def test_where_its_place_cannot_be_read_it_is_unknown(
+    kube: FakeKube, tmp_path: Path, policy: Any
+) -> None:
+    lease = by_hand(policy, 1)
+    kube.away = True
+
+    async def story() -> dict[LeaseId, Liveness]:
+        standing = Standing(Api(tmp_path / "kubeconfig"))
+        try:
+            return await standing.of([lease], {lease.id: NAMESPACE})
+        finally:
+            await standing.close()
+
+    assert asyncio.run(story()) == {lease.id: Liveness.unknown}
+
+
 def told(tmp_path: Path, *leases: OpenLease) -> list[Liveness]:
     async def story() -> list[Liveness]:
         standing = Standing(Api(tmp_path / "kubeconfig"))

@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -282,11 +282,40 @@ class SmallCluster:
     says: Liveness
     ended: list[str] = field(default_factory=list)
 
-    async def of(self, leases: Iterable[OpenLease]) -> dict[LeaseId, Liveness]:
+    async def of(
+        self, leases: Iterable[OpenLease], _places: Mapping[LeaseId, str]
+    ) -> dict[LeaseId, Liveness]:
         return {lease.id: self.says for lease in leases}
 
-    async def end(self, lease: OpenLease) -> None:
+    async def end(self, lease: OpenLease, _places: Mapping[LeaseId, str]) -> None:
         self.ended.append(str(lease.key))
+
+
+@pytest.mark.parametrize(
+    ("says", "left"),
+    [
+        (Liveness.unknown, LeaseState.running),
+        (Liveness.alive, LeaseState.stopping),
+        (Liveness.gone, LeaseState.closed),
+    ],
+)
+def test_a_lease_without_a_pod_of_its_own_is_looked_for_all_the_same(
+    core: SmallCore, hub: SmallHub, says: Liveness, left: LeaseState
+) -> None:
+    lease = core.run("ada")
+    cluster = SmallCluster(says)
+
+    async def story() -> None:
+        async with hub.serving():
+            client = HubClient(hub.url, TOKEN)
+            try:
+                with core.runner() as runner:
+                    await Reconciler(runner, client, probe=_blind, cluster=cluster).compare()
+            finally:
+                client.close()
+
+    asyncio.run(story())
+    assert core.lease(lease.id).state is left
 
 
 @pytest.mark.parametrize(
