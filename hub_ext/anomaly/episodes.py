@@ -44,6 +44,7 @@ def shown(
         teams=finding.teams,
         leases=tuple(lease.id for lease in finding.leases),
         device=finding.device,
+        node=finding.node,
         pool=finding.pool,
         money_micro=money_micro,
         currency=currency,

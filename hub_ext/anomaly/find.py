@@ -82,6 +82,7 @@ def _outside(facts: Facts, rules: Anomalies) -> Iterator[Finding]:
                 pids=", ".join(map(str, stray.pids)), node=stray.node, device=stray.device
             ),
             device=stray.device,
+            node=stray.node,
             micro_per_hour=stray.micro_per_hour,
             **{**owner, "pool": PoolName(stray.pool) if stray.pool else None},  # type: ignore[arg-type]
         )

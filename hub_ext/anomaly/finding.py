@@ -21,6 +21,7 @@ class Finding:
     owner: UserName | None = None
     teams: tuple[TeamName, ...] = ()
     device: DeviceId | None = None
+    node: str = ""
     pool: PoolName | None = None
     micro_per_hour: int | None = None
     """What an hour of it stands for, where that is not what the leases cost."""

@@ -46,6 +46,8 @@ class Anomaly(Value):
     """Whose leads are told."""
     leases: tuple[LeaseId, ...] = ()
     device: DeviceId | None = None
+    node: ShortText = ""
+    """Machine of the device."""
     pool: PoolName | None = None
     money_micro: int | None = None
     """What it stands for since it began; None where no price is in force."""

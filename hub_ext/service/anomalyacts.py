@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from ..admission.protection import LIVE
 from ..errors import RefusedError
 from ..i18n import _
-from ..lease import Actor, Cause, Event, Notice, OpenLease, Reason
+from ..lease import Actor, Cause, Event, Notice, OpenLease, Reason, Spot
 from ..lease.anomalies import Anomaly, AnomalyAct, AnomalySheet
 from . import hands, stops, upkeep
 from .anomalies import ADVICE, sheet
@@ -23,6 +23,9 @@ ACTED = "admin.anomaly"
 OF_LEADS: tuple[AnomalyAct, ...] = ("notice", "ask")
 
 _LONG = timedelta(days=3650)
+
+_UNTIL_LIFTED = timedelta(days=366)
+"""A quarantine stops nobody: who is on the machine goes on, and nobody comes."""
 
 
 def can(one: Anomaly, *, admin: bool) -> tuple[AnomalyAct, ...]:
@@ -78,8 +81,18 @@ def _do(desk: Desk, one: Anomaly, deed: Deed, now: datetime) -> None:
             for lease_id in one.leases:
                 hands.close_by_hand(desk, lease_id, reason=deed.reason, actor=deed.actor, now=now)
         case "quarantine":
-            if one.device is not None:
-                upkeep.take_out(desk, one.device, reason=deed.reason, actor=deed.actor, now=now)
+            _quarantine(desk, one, deed, now)
+
+
+def _quarantine(desk: Desk, one: Anomaly, deed: Deed, now: datetime) -> None:
+    """Let nobody have a device; where a device plugin chooses the GPU, nobody its machine."""
+    if one.device is None:
+        return
+    if desk.settings.on_kubernetes:
+        spot = Spot(place="node", name=one.node)
+        upkeep.drain(desk, spot, after=_UNTIL_LIFTED, reason=deed.reason, actor=deed.actor, now=now)
+    else:
+        upkeep.take_out(desk, one.device, reason=deed.reason, actor=deed.actor, now=now)
 
 
 def _leases(

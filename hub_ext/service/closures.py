@@ -96,7 +96,8 @@ def _faulty(desk: Desk, lease: OpenLease) -> Closure | None:
 
 def _drained(desk: Desk, lease: OpenLease) -> Closure | None:
     drain = desk.outages.drain_for(lease)
-    if drain is None:
+    if drain is None or (lease.ends_at is not None and lease.ends_at <= drain.ends_at):
+        # Who ends before is not disturbed, as with maintenance.
         return None
     figures: dict[str, int | str] = {"place": drain.place, "name": drain.name}
     return Closure(

@@ -404,3 +404,29 @@ def test_a_gpu_that_is_only_kept_busy_is_told_to_administrators(site: Site) -> N
     assert odd(site, ("speech",)) == []
     pass_time(site, 0.3, gpu=100, memory=2 * GIB, every_s=120, sm=60)
     assert odd(site) == []
+
+
+def test_on_kubernetes_a_quarantine_is_of_the_machine_and_stops_nobody(tmp_path: Path) -> None:
+    with site_in(tmp_path / "state", policy=LONG, servers="pods") as site:
+        grant = site.run("sam")
+        node = grant.devices[0].node
+        stray = StrayProcess(device=DeviceId("GPU-real"), pid=4711, memory_bytes=None)
+        for _time in range(5):
+            batch = SampleBatch(
+                node=node,
+                source="nvml",
+                sent_at=site.later(MINUTE),
+                period_s=MINUTE,
+                strays=(stray,),
+            )
+            site.governor.take_samples(batch, now=site.now)
+            look(site)
+        [one] = [x for x in odd(site) if x.kind == "outside"]
+        do(site, one, "quarantine")
+        [drain] = site.governor.device_sheet(now=site.now).drains
+        assert (drain.place, drain.name, drain.by) == ("node", node, "ada")
+        assert drain.ends_at - site.now == timedelta(days=366)
+        Culler().look(site.governor, grant.lease_id, site.now)
+        assert site.lease(grant).notice is None, "whoever is there is not disturbed"
+        with pytest.raises(RefusedError):
+            site.run("sue")
