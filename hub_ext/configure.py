@@ -151,6 +151,8 @@ def _remember(site: _Site, hub: str) -> None:
         api=_api(site),
         ledger_url=_noted(told.get("GPU_COMMONS_LEDGER_URL", "")),
         engine=told.get("GPU_COMMONS_ENGINE", "embedded"),
+        servers=told.get("GPU_COMMONS_SERVERS", "processes"),
+        kube_namespace=told.get("GPU_COMMONS_KUBE_NAMESPACE", ""),
         set={
             "hub_version": ".".join(str(part) for part in version_info[:3]),
             "slow_spawn_timeout": c.JupyterHub.tornado_settings["slow_spawn_timeout"],

@@ -74,7 +74,13 @@ def in_its_place(site: Onsite) -> Iterator[tuple[Governor, datetime]]:
     with reading(site.state, url=site.ledger_url):
         # Looked at first: opening would make a ledger where a wrong directory was named.
         pass
-    told = {"state": str(site.state), "hub": site.hub, "engine": site.engine}
+    told = {
+        "state": str(site.state),
+        "hub": site.hub,
+        "engine": site.engine,
+        "servers": site.servers,
+        "kube_namespace": site.kube_namespace,
+    }
     settings = GovernorConfig(**told).settings()
     ledger = Ledger.open(site.state, hub=site.hub, url=site.ledger_url)
     core = Governor(ledger, Samples.open(site.state), settings, alive=machine.probe)

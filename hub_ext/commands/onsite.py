@@ -28,6 +28,10 @@ class Onsite:
     ledger_url: str | None = field(repr=False)
     engine: str
     """Who admits, as in the governor's settings: what stands in for it goes by the same rules."""
+    servers: str = "processes"
+    """What servers are, as in the governor's settings."""
+    kube_namespace: str = ""
+    """The one namespace of all servers, as in the governor's settings."""
 
     def governor(self) -> int | None:
         """Pid of the living governor (0 where it cannot be told), or None."""
@@ -87,8 +91,15 @@ def onsite(state: Path | str | None) -> Onsite:
         ledger_url=os.environ.get("GPU_COMMONS_LEDGER_URL")
         or str(noted.get("ledger_url") or "")
         or None,
-        engine=os.environ.get("GPU_COMMONS_ENGINE") or str(noted.get("engine") or "embedded"),
+        engine=_told(noted, "engine", "embedded"),
+        servers=_told(noted, "servers", "processes"),
+        kube_namespace=_told(noted, "kube_namespace", ""),
     )
+
+
+def _told(noted: dict[str, object], name: str, otherwise: str) -> str:
+    """Read a setting of the governor: from the environment, as in its pod, or as noted down."""
+    return os.environ.get(f"GPU_COMMONS_{name.upper()}") or str(noted.get(name) or otherwise)
 
 
 def actor() -> Actor:

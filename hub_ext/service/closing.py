@@ -114,5 +114,10 @@ def promote(turn: Turn) -> None:
         return
     policy = turn.policy
     leases = {lease.id: lease for lease in turn.tx.leases()}
-    for lease_id in promotions(policy, leases.values()):
+    kueue = turn.desk.kueue
+    # Batch work on Kueue holds parts of the guarantee too.
+    there = turn.snapshot().leases if kueue is not None and kueue.foreign else leases.values()
+    for lease_id in promotions(policy, there):
+        if lease_id not in leases:
+            continue
         turn.record(leases[lease_id].model_copy(update={"standing": Standing.guaranteed}))

@@ -222,6 +222,14 @@ def test_commands_on_this_machine_learn_who_admits(tmp_path: Path, policy: Path)
     plain = configure(Config(), policy=policy, state=tmp_path / "a")
     kueue = configure(Config(), policy=policy, state=tmp_path / "b", settings={"engine": "kueue"})
     assert (plain.run()["engine"], kueue.run()["engine"]) == ("embedded", "kueue")
+    pods = configure(
+        Config(),
+        policy=policy,
+        state=tmp_path / "c",
+        settings={"servers": "pods", "kube_namespace": "research"},
+    )
+    assert (plain.run()["servers"], pods.run()["servers"]) == ("processes", "pods")
+    assert pods.run()["kube_namespace"] == "research"
 
 
 def test_the_ledgers_address_reaches_the_governor_alone(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hub_ext.errors import RefusedError
-from hub_ext.lease import LeaseState, QueueSheet, When
+from hub_ext.lease import LeaseState, QueueSheet, Standing, When
 from tests.support.governed_kueue import Cluster, told
 
 
@@ -55,6 +55,22 @@ async def test_a_job_that_borrows_goes_when_an_owner_asks(cluster: Cluster) -> N
     await cluster.until(lambda: cluster.state(owner.id) is LeaseState.held)
     assert (await sheet(cluster)).batch == ()
     assert [lease.id for lease in await cluster.leases()] == [owner.id]
+
+
+@told
+async def test_a_borrowed_server_does_not_move_into_a_guarantee_that_a_job_holds(
+    cluster: Cluster,
+) -> None:
+    submitted(cluster, "train-3", "gpu-maps", 840, 1500)
+    await cluster.until(lambda: cluster.knows("job-train-3"))
+    borrows = await cluster.run("vera")
+    assert (await cluster.lease(borrows.lease_id)).standing is Standing.borrowed
+    await cluster.end(await cluster.run("sam"))
+    assert (await cluster.lease(borrows.lease_id)).standing is Standing.borrowed
+    cluster.kueue.delete(cluster.kueue.body("job-train-3"))
+    await cluster.until(lambda: not cluster.knows("job-train-3"))
+    await cluster.end(await cluster.run("sam"))
+    assert (await cluster.lease(borrows.lease_id)).standing is Standing.guaranteed
 
 
 @told
