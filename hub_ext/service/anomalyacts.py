@@ -73,15 +73,29 @@ def carry_out(desk: Desk, anomaly_id: str, deed: Deed, *, now: datetime) -> Anom
 def _do(desk: Desk, one: Anomaly, deed: Deed, now: datetime) -> None:
     match deed.act:
         case "notice" | "ask" | "stop":
-            stopping = deed.act == "stop"
-            for lease in _leases(desk, one, deed.teams, now):
-                made = _stop(desk, one, deed, now) if stopping else _advice(one, lease, deed, now)
-                stops.give_notice(desk, lease.id, made, evidence=None, now=now)
+            _tell(desk, one, deed, now)
         case "close":
             for lease_id in one.leases:
                 hands.close_by_hand(desk, lease_id, reason=deed.reason, actor=deed.actor, now=now)
         case "quarantine":
             _quarantine(desk, one, deed, now)
+
+
+def _tell(desk: Desk, one: Anomaly, deed: Deed, now: datetime) -> None:
+    """Give each owner the notice; refused where nobody was told anything by it."""
+    told = 0
+    for lease in _leases(desk, one, deed.teams, now):
+        stopping = deed.act == "stop"
+        made = _stop(desk, one, deed, now) if stopping else _advice(one, lease, deed, now)
+        told += stops.give_notice(desk, lease.id, made, evidence=None, now=now).notice == made
+    if not told:
+        raise RefusedError(
+            "nobody-told",
+            _(
+                "Nobody was told: the server does not run any more, or its stop is announced "
+                "already. Its page says which."
+            ),
+        )
 
 
 def _quarantine(desk: Desk, one: Anomaly, deed: Deed, now: datetime) -> None:

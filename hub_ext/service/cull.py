@@ -132,7 +132,9 @@ def _earliest(present: Notice | None, wanted: list[Notice]) -> Step:
 def _is_told(present: Notice, first: Notice) -> bool:
     """Whether what was announced stays; advice gives way to a stop, and to other advice."""
     if present.is_advice:
-        return present.reason.code == first.reason.code
+        # What a person asks stands before what a rule advises.
+        by_hand = first.is_advice and present.cause is Cause.admin
+        return by_hand or present.reason.code == first.reason.code
     return first.is_advice or present.stops_at <= first.stops_at
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from hub_ext.errors import RefusedError
 from hub_ext.lease import (
+    GOVERNOR,
     Actor,
     Cause,
     DeviceId,
@@ -25,7 +26,7 @@ from hub_ext.service import anomalycore
 from hub_ext.service.anomalyacts import Deed
 from hub_ext.service.cull import Culler
 from hub_ext.service.strangers import Stranger
-from tests.support.governing import Site, site_in
+from tests.support.governing import POLICY, Site, site_in
 from tests.support.odd_site import GIB, LONG, MINUTE, look, pass_time
 
 ROOT = Actor(kind="user", name="ada", admin=True)
@@ -145,6 +146,41 @@ def test_an_administrator_stops_with_notice_and_the_owner_reads_why(site: Site) 
     site.stop(grant)
     look(site)
     assert odd(site) == [], "over at once with its lease"
+
+
+def test_where_a_stop_is_announced_already_it_is_said_that_nobody_was_told(site: Site) -> None:
+    site.run("sam")
+    pass_time(site, 1.1)
+    [one] = odd(site)
+    do(site, one, "stop")
+    site.later(5)
+    acts: tuple[AnomalyAct, ...] = ("ask", "notice", "stop")
+    for act in acts:
+        with pytest.raises(RefusedError) as refused:
+            do(site, one, act)
+        assert refused.value.code == "nobody-told"
+    assert len(events(site, "admin.anomaly")) == 1
+
+
+def test_what_a_person_asks_stands_before_what_the_idle_rule_advises(tmp_path: Path) -> None:
+    advises = POLICY.replace("idle: enforce}", "idle: advise}").replace(
+        "longest: 2h", "longest: 4h"
+    )
+    with site_in(tmp_path / "state", policy=advises) as site:
+        grant = site.run("sam")
+        pass_time(site, 0.8)
+        site.governor.extend(grant.lease_id, seconds=7200, actor=GOVERNOR, now=site.now)
+        pass_time(site, 0.4)
+        culler = Culler()
+        culler.look(site.governor, grant.lease_id, site.now)
+        notice = site.lease(grant).notice
+        assert notice is not None
+        assert notice.reason.code == "idle-advice"
+        do(site, odd(site)[0], "ask")
+        culler.look(site.governor, grant.lease_id, site.later(10))
+        notice = site.lease(grant).notice
+        assert notice is not None
+        assert "ada asks you" in notice.reason.message
 
 
 def test_a_stop_by_hand_outlives_a_restart_and_can_be_taken_back(site: Site) -> None:
