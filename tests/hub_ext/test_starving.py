@@ -71,6 +71,16 @@ PLANTED = {
     "one process feeds it": ("cpu", Load(cpu=1010)),
     "all cores decode images": ("cpu", Load(cpu=7900)),
     "the cores are throttled": ("cpu", Load(cpu=4000, cpu_stalled=45)),
+    "throttled, and nobody counts the cores": ("cpu", Load(cpu=None, cpu_stalled=45)),
+    "all cores in use, and the kernel tells no pressure": (
+        "cpu",
+        Load(cpu=7900, cpu_stalled=None),
+    ),
+    "the GPU's memory is not told": ("cpu", Load(gpu=30, memory_percent=None, cpu=7900)),
+    "the GPU rests while the next part is read": (
+        "storage",
+        Load(gpu=0, memory_percent=40, cpu=300, disk_stalled=70),
+    ),
     "small files on a slow drive": ("storage", Load(cpu=300, disk=4 * MIB, disk_stalled=70)),
     "one process waits for a drive": ("storage", Load(cpu=1000, disk_stalled=60)),
     "a drive at its end, no pressure told": (
@@ -139,6 +149,24 @@ def test_what_is_not_measured_is_named() -> None:
     found = waits_for(Load(net=None, pcie=None).seen(), RULES, NOW)
     assert "Not measured: Network, PCIe." in found.words
     assert {one.name for one in found.evidence if one.state == "unknown"} == {"Network", "PCIe"}
+
+
+def test_what_stands_behind_a_figure_is_said_as_far_as_it_is_known() -> None:
+    def values(load: Load) -> dict[str, str]:
+        return {one.name: one.value for one in waits_for(load.seen(), RULES, NOW).evidence}
+
+    assert values(Load(granted=None))["CPU"] == "1.50 cores, waited 2 % of the time"
+    assert values(Load(cpu=None))["CPU"] == "waited 2 % of the time"
+    assert values(Load(cpu_stalled=None))["CPU"] == "1.50 of 8 cores"
+    assert values(Load(disk=None))["Storage"] == "waited 1 % of the time"
+    assert values(Load(gpu=None))["GPU"] == "not measured"
+    assert values(Load(memory_percent=None))["GPU memory"] == "not measured"
+    assert values(Load())["GPU memory"] == "50 %"
+
+
+def test_the_gpu_itself_is_at_its_limit_where_it_waits_for_nothing() -> None:
+    gpu = [waits_for(Load(gpu=n).seen(), RULES, NOW).evidence[0].state for n in (69, 70, None)]
+    assert gpu == ["ample", "short", "unknown"]
 
 
 def test_a_cpu_limit_that_nobody_set_or_holds_to_is_no_limit() -> None:

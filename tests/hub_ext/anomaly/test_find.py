@@ -155,6 +155,13 @@ def test_it_counts_from_when_the_share_was_reached() -> None:
     assert found(of(*fresh, pools=(pool(),)), quick) == [("pool_share", "whole/vera")]
 
 
+def test_time_in_the_queue_is_no_time_of_holding() -> None:
+    waited = [held(lease(f"q-{n}", requested_at=ago(6), assigned_at=ago(0.5))) for n in range(4)]
+    assert found(of(*waited, pools=(pool(),))) == []
+    late = held(lease(requested_at=ago(9), assigned_at=ago(5)), cost_micro=24_000_000)
+    assert only(of(late, alike=USUAL)).since == ago(5)
+
+
 def test_a_small_pool_or_a_team_that_shares_it_is_no_anomaly() -> None:
     assert found(of(*servers("vera", 2), pools=(pool(3),))) == []
     team = [one for user in ("vera", "viktor", "vlad") for one in servers(user, 2)]
