@@ -19,6 +19,7 @@ from .asking import (
     Report,
     ReportKind,
     ServerKey,
+    Wired,
     share_name,
 )
 from .capacity import CapacitySheet, GpuMap, Part, PartState, PoolMap
@@ -201,6 +202,7 @@ __all__ = [
     "WatchItem",
     "WatchList",
     "When",
+    "Wired",
     "local_text",
     "minute_text",
     "pod_disruption",

@@ -74,11 +74,25 @@ class Ask(Value):
     when: When | None = None
 
 
+class Wired(Value):
+    """Groups of GPUs of one node, by number: those of one group are joined that closely.
+
+    `nvlink` is a set that is joined pair by pair by NVLink; None is a GPU without. The others nest:
+    a PCIe switch (or several in a row) below one host bridge, below one socket.
+    """
+
+    nvlink: int | None = None
+    switch: int
+    bridge: int
+    socket: int
+
+
 class Device(Value):
     """One GPU, MIG device or time-share of a GPU that a lease may hold.
 
     `start` and `size` are a MIG placement in memory slices (NVIDIA's axis); None on a whole GPU.
-    `gpu` is the index on its node. `shared_by` is the number of time-shares of its GPU, of which
+    `gpu` is the index on its node. `wired` says how a whole GPU is joined to others of its node, as
+    the driver told; None is unknown. `shared_by` is the number of time-shares of its GPU, of which
     this is one: its id is the GPU's with a number behind.
     """
 
@@ -92,6 +106,7 @@ class Device(Value):
     size: int | None = None
     shared_by: int | None = None
     simulated: bool = False
+    wired: "Wired | None" = None
 
     @property
     def part(self) -> str | None:

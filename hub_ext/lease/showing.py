@@ -227,6 +227,8 @@ class LeaseView(Value):
     verdict: Verdict | None = None
     simulated: bool = False
     isolation: Isolation = Isolation.none
+    joined: str = ""
+    """How its GPUs are joined to each other, in words; empty for one alone."""
     contract: Contract | None = None
     """What its owner can count on; None without a GPU and before it starts."""
     task_title: str = ""

@@ -11,6 +11,7 @@ from ..i18n import _
 from ..lease import Device, DeviceId, Inventory
 from .choosing import Score, Slate, score
 from .geometry import SHARE, Placement, geometry, share_id
+from .joining import closest
 from .layouts import Mix, ordered, uniform
 
 
@@ -24,8 +25,9 @@ def pick(
 ) -> tuple[Device, ...] | None:
     """Choose devices for one request out of one pool; None where nothing fits now.
 
-    Whole GPUs come from one node: the one with the fewest free ones that still suffices, so that
-    large requests keep finding a machine; then by the node's name, the GPU's index, the id. A MIG
+    Whole GPUs come from one node: the one where they are joined most closely, then the one with the
+    fewest free ones that still suffices, so that large requests keep finding a machine; then by
+    the node's name. Which of a node, `joining.closest` says. A MIG
     device is an instance that exists; which one, `choosing.score` says, so that the GPUs keep most
     room for being cut anew. Time-shares fill the GPU that has fewest free ones.
 
@@ -47,11 +49,14 @@ def pick(
     if gpus == 0:
         return ()
     by_node = _whole_by_node(one for one in devices if one.id not in held)
-    fitting = [(len(there), node) for node, there in by_node.items() if len(there) >= gpus]
+    fitting = [
+        (*closest(there, gpus), len(there), node)
+        for node, there in by_node.items()
+        if len(there) >= gpus
+    ]
     if not fitting:
         return None
-    _count, node = min(fitting)
-    return tuple(sorted(by_node[node], key=lambda one: (one.gpu, one.id))[:gpus])
+    return min(fitting, key=lambda one: (one[0], one[2], one[3]))[1]
 
 
 def _pick_instance(

@@ -6,6 +6,7 @@ It reads and reckons; nothing is written here.
 from datetime import datetime, timedelta
 
 from ..admission.contract import of_lease
+from ..i18n import _
 from ..lease import (
     Cost,
     Environment,
@@ -17,6 +18,7 @@ from ..lease import (
     ServerKey,
 )
 from ..metering import cost
+from ..mig.joining import joined_words
 from ..policy.catalogue import environment_of
 from ..policy.model import Policy
 from ..units import whole_seconds
@@ -73,6 +75,7 @@ def _view(
         cost=cost_of(turn.desk, shown, until),
         simulated=any(device.simulated for device in shown.devices),
         isolation=shown.grant.isolation if shown.grant else Isolation.none,
+        joined=_joined(turn.desk, shown),
         task_title=_task_title(turn, shown),
         change=change,
     )
@@ -92,6 +95,15 @@ def _view(
             "waits_for": turn.desk.waits_for.get(lease.id),
         }
     )
+
+
+def _joined(desk: Desk, lease: OpenLease) -> str:
+    """Say how the GPUs of a lease are joined; on Kubernetes only the machine's plugin knows."""
+    if desk.settings.on_kubernetes and len(lease.devices) > 1:
+        return _("{n} GPUs of one machine, as its device plugin chose them").format(
+            n=len(lease.devices)
+        )
+    return joined_words(lease.devices)
 
 
 def _environment_now(policy: Policy, lease: OpenLease) -> Environment | None:

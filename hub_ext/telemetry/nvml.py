@@ -17,6 +17,7 @@ from ..i18n import _
 from ..lease import Device, DeviceHealth, DeviceId, DeviceSample, Inventory, PoolName
 from .nvml_faults import FaultWatch
 from .nvml_gpm import GpmMeter
+from .nvml_topology import wired
 from .sample import Reading, absent_sample
 
 ROUNDS_PER_DISCOVERY = 12
@@ -156,12 +157,24 @@ class Driver:
                     slot.fault = reason
                 if not self._slots[index]:
                     self._problems.append(_("GPU {index}: {why}").format(index=index, why=reason))
+        self._wire()
         slots = [slot for slots in self._slots.values() for slot in slots]
         self._gpm.keep_only(slot.device.id for slot in slots)
         self._faults.keep_only({slot.gpu for slot in slots if not slot.fault})
         for slot in slots:
             if not slot.fault:
                 self._faults.follow(slot.gpu, slot.parent)
+
+    def _wire(self) -> None:
+        """Say of whole GPUs how they are joined, where there are several."""
+        whole = {
+            index: slots[0]
+            for index, slots in self._slots.items()
+            if len(slots) == 1 and slots[0].instance is None and not slots[0].fault
+        }
+        for index, groups in wired({index: one.handle for index, one in whole.items()}).items():
+            slot = whole[index]
+            slot.device = slot.device.model_copy(update={"wired": groups})
 
     def _gpu(self, index: int) -> Iterator[_Slot]:
         parent = pynvml.nvmlDeviceGetHandleByIndex(index)

@@ -263,6 +263,7 @@ export function Details(props: ISectionProps): React.ReactElement {
           )}
         </Fact>
         {lease.devices.length > 0 && <Isolated {...props} />}
+        {model.view?.joined && <Fact name={trans.__('Joined')}>{model.view.joined}</Fact>}
         {lease.devices.map(device => (
           <DeviceFact key={device.id} device={device} trans={trans} />
         ))}

@@ -161,6 +161,7 @@ export interface IView {
   verdict: IVerdict | null;
   simulated: boolean;
   isolation: Isolation;
+  joined?: string;
   /** What the next start would get, where the project has pinned another since. */
   environment_now: IEnvironment | null;
   contract: IContract | null;

@@ -59,8 +59,10 @@ class World(ctypes.Structure):
         *[(name, ctypes.c_uint32) for name in ("magic", "layout", "code", "gpus", "delay_us")],
         ("hang", ctypes.c_uint32),
         ("crash", ctypes.c_uint32),
-        ("pad", ctypes.c_uint32),
+        ("topology_code", ctypes.c_uint32),
         ("calls", ctypes.c_uint64),
+        ("ancestor", ctypes.c_uint32 * 8 * 8),
+        ("nvlink", ctypes.c_uint32 * 8 * 8),
         ("gpu", Gpu * 8),
     ]
 
@@ -89,7 +91,7 @@ class FakeDriver:
         with path.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), ctypes.sizeof(World))
         self.world = World.from_buffer(self._map)
-        self.world.magic, self.world.layout = 0x6C6D766E, 2
+        self.world.magic, self.world.layout = 0x6C6D766E, 3
 
     @property
     def environment(self) -> dict[str, str]:
@@ -104,6 +106,12 @@ class FakeDriver:
         gpu.total, gpu.gpm = total, 1
         self.world.gpus = index + 1
         return gpu
+
+    def wire(self, one: int, other: int, level: int, *, nvlink: bool = False) -> None:
+        """Say which bridge two GPUs share, in NVML's levels, and whether NVLink joins them."""
+        for first, second in ((one, other), (other, one)):
+            self.world.ancestor[first][second] = level
+            self.world.nvlink[first][second] = int(nvlink)
 
     def cut(self, gpu: Gpu, *profiles: tuple[str, int, int], generation: int = 0) -> None:
         """Turn MIG on and lay out (profile, start, size); another generation has other UUIDs."""

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define MAGIC 0x6c6d766eu
-#define LAYOUT 2u
+#define LAYOUT 3u
 #define GPUS 8
 #define SLOTS 8
 
@@ -33,8 +33,9 @@ struct gpu {
   struct slot slots[SLOTS];
 };
 struct world {
-  uint32_t magic, layout, code, gpus, delay_us, hang, crash, pad;
+  uint32_t magic, layout, code, gpus, delay_us, hang, crash, topology_code;
   uint64_t calls;
+  uint32_t ancestor[GPUS][GPUS], nvlink[GPUS][GPUS]; /* NVML's levels; 1 where NVLink joins two */
   struct gpu gpu[GPUS];
 };
 
@@ -93,6 +94,22 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **out) {
   if (i >= w->gpus) return INVALID;
   if (w->gpu[i].code) return (int)w->gpu[i].code;
   *out = handle(i, 0);
+  return OK;
+}
+int nvmlDeviceGetTopologyCommonAncestor(void *h, void *other, unsigned *level) {
+  DEVICE(h);
+  if (w->topology_code) return (int)w->topology_code;
+  struct gpu *o = gpu_of(other);
+  if (!o || s || is_slot(other)) return INVALID;
+  *level = w->ancestor[g - w->gpu][o - w->gpu];
+  return OK;
+}
+int nvmlDeviceGetP2PStatus(void *h, void *other, unsigned index, unsigned *status) {
+  DEVICE(h);
+  if (w->topology_code) return (int)w->topology_code;
+  struct gpu *o = gpu_of(other);
+  if (!o || s || is_slot(other)) return INVALID;
+  *status = index == 2 && w->nvlink[g - w->gpu][o - w->gpu] ? 0 : 5; /* 5: not supported */
   return OK;
 }
 int nvmlDeviceGetName(void *h, char *out, unsigned n) {

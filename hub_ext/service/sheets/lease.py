@@ -76,6 +76,7 @@ def facts(view: LeaseView, lease: OpenLease, zone: str) -> list[tuple[str, str]]
         (_("What it is for"), view.task_title or None),
         (_("Beyond the guarantee"), _("waits") if lease.only_guaranteed else None),
         (_("Device"), formats.device_words(lease.devices)),
+        (_("Joined"), view.joined or None),
         (_("Shared with nobody"), _alone(lease)),
         (_("Reserved until"), _optional(lease.reserved_until, zone)),
         (_("Standing"), formats.standing_words(lease.standing)),

@@ -222,3 +222,11 @@ def test_who_runs_on_an_environment_is_told_that_another_is_pinned_by_now(site: 
     assert lease is not None
     assert lease.grant is not None
     assert lease.grant.environment == pinned, "what runs keeps what it got"
+
+
+def test_several_gpus_say_how_they_are_joined(site: Site) -> None:
+    both = site.run("sam", "two")
+    view = site.governor.view(both.key, now=site.now)
+    assert view.joined == "2 GPUs; how they are joined is not known"
+    alone = site.run("vera")
+    assert site.governor.view(alone.key, now=site.now).joined == ""
