@@ -10,13 +10,14 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from ..errors import GpuCommonsError
 from ..i18n import _
 from ..parent import watch_parent
-from ..telemetry.agent import Agent
+from ..telemetry.agent import Agent, Holdings
 from ..telemetry.guarded import GuardedNvml, driver_found
 from ..telemetry.inbox import Inbox
 from ..telemetry.sample import Reader
@@ -63,6 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=env.get("GPU_COMMONS_STATE"),
         help=_("state directory, for simulated devices (GPU_COMMONS_STATE)"),
     )
+    parser.add_argument(
+        "--kubelet-socket",
+        type=Path,
+        default=env.get("GPU_COMMONS_KUBELET_SOCKET"),
+        help=_("the kubelet's pod-resources socket, which tells which server holds which GPU"),
+    )
     parser.add_argument("--period", type=float, help=_("seconds between two readings"))
 
 
@@ -85,20 +92,34 @@ def run(args: argparse.Namespace) -> int:
     period_s = wanted_s or (NVML_PERIOD_S if source == "nvml" else SIMULATED_PERIOD_S)
     reader = _reader(source, args, period_s)
     try:
-        asyncio.run(_work(reader, args.url, inbox_token, args.node, period_s))
+        agent = partial(Agent, reader, node=args.node, period_s=period_s, holdings=_holdings(args))
+        asyncio.run(_work(agent, args.url, inbox_token))
     finally:
         reader.close()
     return 0
 
 
-async def _work(reader: Reader, url: str, token: str, node: str, period_s: float) -> None:
+def _holdings(args: argparse.Namespace) -> Holdings | None:
+    if not args.kubelet_socket:
+        return None
+    try:
+        # Only nodes of a cluster have it.
+        from ..telemetry.kubelet import Kubelet  # noqa: PLC0415
+    except ImportError as error:
+        raise GpuCommonsError(
+            _("Asking the kubelet needs the extra `kubernetes`: {why}").format(why=error)
+        ) from error
+    return Kubelet(Path(args.kubelet_socket)).holdings
+
+
+async def _work(agent: Callable[[Inbox], Agent], url: str, token: str) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     watch_parent(lambda: loop.call_soon_threadsafe(_end, stop))
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _end, stop)
     inbox = Inbox(url, token)
     try:
-        await Agent(reader, inbox, node=node, period_s=period_s).run(stop)
+        await agent(inbox).run(stop)
     finally:
         inbox.close()
 

@@ -35,6 +35,17 @@ class Standing:
 
     def __init__(self, api: Api) -> None:
         self._api = api
+        self._names: dict[str, dict[str, str]] = {}
+
+    def servers(self, leases: Iterable[OpenLease]) -> dict[tuple[str, str], LeaseId]:
+        """Tell by namespace and name which lease each pod is of, as last read."""
+        known = {label_value(one.id): one.id for one in leases}
+        return {
+            (namespace, name): known[label]
+            for namespace, names in self._names.items()
+            for name, label in names.items()
+            if label in known
+        }
 
     async def of(
         self, leases: Iterable[OpenLease], places: Places | None = None
@@ -95,8 +106,10 @@ class Standing:
     async def _by_lease(self, namespace: str) -> dict[str, Liveness]:
         """Tell by lease; of several pods of one lease the one counts that proves least."""
         seen: dict[str, Liveness] = {}
+        names = self._names[namespace] = dict[str, str]()
         for pod in await listed(self._api, f"/api/v1/namespaces/{namespace}/pods", LABEL_LEASE):
             lease = _lease_of(pod)
+            names[str(pod["metadata"]["name"])] = lease
             both = (pod_liveness(pod), seen.get(lease, Liveness.gone))
             seen[lease] = min(both, key=_STRONGEST.index)
         return seen

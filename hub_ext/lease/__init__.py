@@ -25,6 +25,7 @@ from .asking import (
 from .capacity import CapacitySheet, GpuMap, Part, PartState, PoolMap
 from .limits import Limit, LimitSheet
 from .pods import (
+    DeviceHolding,
     PodDataset,
     PodTerms,
     PodVolume,
@@ -116,6 +117,7 @@ __all__ = [
     "Counted",
     "Device",
     "DeviceHealth",
+    "DeviceHolding",
     "DeviceId",
     "DeviceReading",
     "DeviceRow",

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from .words import Liveness, ShortText, Value
+from .words import DeviceId, Liveness, ShortText, Value
 
 Access = Literal["ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"]
 Bytes = Annotated[int, Field(ge=1)]
@@ -80,6 +80,14 @@ class PodTerms(Value):
         if (self.resource_name is None) != (self.resource_count == 0):
             raise ValueError("a GPU resource and its number go together")
         return self
+
+
+class DeviceHolding(Value):
+    """A device that a container of a node holds, as the node's kubelet tells it."""
+
+    namespace: ShortText
+    pod: ShortText
+    device: DeviceId
 
 
 _UNPROVEN = frozenset({"NodeLost", "DeletionByTaintManager", "DeletionByPodGC"})

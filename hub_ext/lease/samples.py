@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, Field
 
 from .asking import Device, ProcessRef
+from .pods import DeviceHolding
 from .words import DeviceId, LeaseId, ShortText, Value
 
 
@@ -111,6 +112,9 @@ class SampleBatch(Value):
     devices: tuple[DeviceSample, ...] = ()
     processes: tuple[ProcessSample, ...] = ()
     health: tuple[DeviceHealth, ...] = ()
+    holdings: tuple[DeviceHolding, ...] | None = None
+    """Who holds the node's devices, as its kubelet tells; None where there is no kubelet to ask, or
+    it did not answer."""
     strays: tuple[StrayProcess, ...] | None = None
     """None where the processes on devices cannot be told apart from here."""
 

@@ -36,7 +36,8 @@ from .views import cost_of
 def look(desk: Desk, lease: OpenLease, policy: Policy, *, now: datetime) -> None:
     """Look at one live lease's readings and its cost, and keep what is odd about it."""
     first = max(now - policy.anomalies.hoarding, lease.started_at or now)
-    spells = tuple(desk.samples.spell(device.id, first) for device in lease.devices)
+    devices = desk.held_for.devices(lease, now)
+    spells = tuple(desk.samples.spell(device.id, first) for device in devices)
     read = any(one.readings for one in spells)
     long_ago, activity = now - policy.anomalies.gaming, desk.activity.of(lease, now)
     old = lease.started_at is not None and lease.started_at <= long_ago
@@ -47,8 +48,8 @@ def look(desk: Desk, lease: OpenLease, policy: Policy, *, now: datetime) -> None
         life=desk.samples.life(lease.id),
         cost_micro=cost_of(desk, lease, now).so_far_micro,
         # A place on Kubernetes is read only where its real device is known.
-        measured=read or not any(one.id.startswith(SLOT) for one in lease.devices),
-        long=tuple(desk.samples.spell(x.id, long_ago) for x in lease.devices) if old else (),
+        measured=read or not any(one.id.startswith(SLOT) for one in devices),
+        long=tuple(desk.samples.spell(x.id, long_ago) for x in devices) if old else (),
         input_at=activity.input_at if activity is not None else None,
     )
     found = of_lease(held, desk.alike.of(lease.profile, now), policy.anomalies, now)

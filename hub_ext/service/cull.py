@@ -328,7 +328,7 @@ class Culler:
         self, governor: Governor, lease: OpenLease, found: tuple[str, IdleRule], now: datetime
     ) -> Verdict:
         name, rule = found
-        kind, devices = kind_of(lease), [device.id for device in lease.devices]
+        kind, devices = kind_of(lease), governor.held_devices(lease, now=now)
         last = self._last.get(lease.id)
         # Another rule, or a clock that was set back, begins anew.
         goes_on = last is not None and last.rule == rule and last.at <= now

@@ -43,6 +43,7 @@ from .exemptions import Exemptions
 from .failing import Failing
 from .floor import Floor
 from .foreseen import Foreseen
+from .heldfor import HeldFor
 from .kueuebook import KueueBook
 from .kueueforeign import beside
 from .moving import Moves
@@ -124,6 +125,8 @@ class Desk:
     """Borrowed leases that a reservation needs the end of; None before the first look."""
     behind: dict[LeaseId, timedelta] = field(default_factory=dict)
     """By how much the clock was set back under a lease since its start, and not forward again."""
+    held_for: HeldFor = field(default_factory=HeldFor)
+    """Which real devices servers hold on Kubernetes."""
     closed_until: datetime | None = None
     """End of the newest closed month: nothing before it is charged any more."""
     kueue: KueueBook | None = None

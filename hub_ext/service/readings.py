@@ -17,7 +17,7 @@ _DEFAULT_PERIOD_S = 5.0
 def newest(desk: Desk, lease: OpenLease, now: datetime) -> tuple[DeviceReading, ...]:
     """Show the newest figures of each device of a lease."""
     found = []
-    for device in lease.devices:
+    for device in desk.held_for.devices(lease, now):
         period = timedelta(seconds=_period_s(desk, device.node))
         series = desk.samples.recent(device.id, now - STALE_PERIODS * period)
         last = max((one for one in series if one.at <= now), key=_at, default=None)
@@ -27,9 +27,10 @@ def newest(desk: Desk, lease: OpenLease, now: datetime) -> tuple[DeviceReading, 
 
 def gathered(desk: Desk, lease: OpenLease, since: datetime, now: datetime) -> Readings:
     """Gather what the idle rule hears: one series a device, and the processes."""
-    nodes = [device.node for device in lease.devices]
+    held = desk.held_for.devices(lease, now)
+    nodes = [device.node for device in held]
     return Readings(
-        devices=tuple(tuple(desk.samples.recent(device.id, since)) for device in lease.devices),
+        devices=tuple(tuple(desk.samples.recent(device.id, since)) for device in held),
         processes=tuple(desk.samples.recent_processes(lease.id, since)),
         period_s=max((_period_s(desk, node) for node in nodes), default=_slowest_s(desk)),
         source=desk.floor.source(nodes[0]) if nodes else "process",

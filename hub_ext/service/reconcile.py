@@ -41,6 +41,9 @@ class Cluster(Protocol):
     async def end(self, lease: OpenLease, places: Places) -> None:
         """Ask the pods of a lease to end, which the hub has forgotten."""
 
+    def servers(self, leases: Iterable[OpenLease]) -> Mapping[tuple[str, str], LeaseId]:
+        """Tell by namespace and name which lease each pod is of, as last read."""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -102,6 +105,8 @@ class Reconciler:
             told = await self._cluster.of(leases, places)
             blind = frozenset(one for one, seen in told.items() if seen is Liveness.unknown)
             probed = {**probed, **told}
+            servers = self._cluster.servers(leases)
+            await self._core.run(lambda core, _now: core.take_servers(servers))
         try:
             active = {server.key: server for server in await self._hub.servers()}
         except UnreachableError:

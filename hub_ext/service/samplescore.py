@@ -3,14 +3,17 @@
 Like the rest of the core: synchronous, in one thread, `now` with each call. It decides nothing.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from ..idle import Readings
 from ..lease import (
     Activity,
     Device,
+    DeviceId,
     Inventory,
     LeaseId,
+    OpenLease,
     SampleBatch,
     ServerKey,
     Verdict,
@@ -49,6 +52,14 @@ class SamplesCore:
         with self._desk.turn(now) as turn:
             lease = turn.found(lease_id)
         return gathered(self._desk, lease, since, now)
+
+    def held_devices(self, lease: OpenLease, *, now: datetime) -> list[DeviceId]:
+        """Ids of the devices that a lease really holds, as far as anybody knows them."""
+        return [device.id for device in self._desk.held_for.devices(lease, now)]
+
+    def take_servers(self, servers: Mapping[tuple[str, str], LeaseId]) -> None:
+        """Take which lease each server's container on Kubernetes is of."""
+        self._desk.held_for.take_servers(servers)
 
     def judged(self, lease_id: LeaseId, verdict: Verdict, *, now: datetime) -> None:
         """Keep the newest verdict of a lease; record it where its state changed."""

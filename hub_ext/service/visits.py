@@ -57,6 +57,6 @@ def _idle(desk: Desk, lease: OpenLease, policy: Policy, now: datetime) -> bool:
     limits = {"limit": policy.notice.never_used, "start_grace": timedelta(0)}
     rule = rule.model_copy(update=limits)
     readings = gathered(desk, lease, now - lookback(rule, LONGEST_PERIOD_S), now)
-    devices = [device.id for device in lease.devices]
+    devices = [device.id for device in desk.held_for.devices(lease, now)]
     verdict = judge("never-used", rule, lease, readings, now, required_devices=devices, kind=kind)
     return verdict.state is VerdictState.idle

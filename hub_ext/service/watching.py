@@ -5,7 +5,16 @@ A batch decides nothing.
 
 from datetime import datetime
 
-from ..lease import LeaseId, OpenLease, SampleBatch, Verdict, VerdictState, WatchItem, WatchList
+from ..lease import (
+    Device,
+    LeaseId,
+    OpenLease,
+    SampleBatch,
+    Verdict,
+    VerdictState,
+    WatchItem,
+    WatchList,
+)
 from .checking import check
 from .desk import Desk
 from .timeshares import told_apart
@@ -16,24 +25,30 @@ def take(desk: Desk, batch: SampleBatch, *, now: datetime) -> WatchList:
     """Keep what an agent read, and list the leases that it should watch on its node."""
     before = desk.floor.told_at(batch.node)
     wanted = desk.floor.take(batch, now=now)
+    desk.held_for.take(batch, now)
     policy = desk.book.known
     if policy is not None:
         batch = told_apart(batch, desk.floor.devices(policy, now=now)[0])
     with desk.turn(now) as turn:
         leases = turn.tx.leases()
-    holders = {device.id: lease.id for lease in leases if lease.holding for device in lease.devices}
+    held = {lease.id: desk.held_for.devices(lease, now) for lease in leases if lease.holding}
+    holders = {device.id: lease for lease, devices in held.items() for device in devices}
     desk.samples.add(batch, now=now, holders=holders)
     check(desk, batch, leases, now=now, before=before)
     return WatchList(
-        leases=tuple(item for lease in leases if (item := _item(lease, batch.node)) is not None),
+        leases=tuple(
+            item
+            for lease in leases
+            if (item := _item(lease, held.get(lease.id, ()), batch.node)) is not None
+        ),
         inventory_wanted=wanted,
     )
 
 
-def _item(lease: OpenLease, node: str) -> WatchItem | None:
+def _item(lease: OpenLease, held: tuple[Device, ...], node: str) -> WatchItem | None:
     if not lease.holding:
         return None
-    devices = tuple(device.id for device in lease.devices if device.node == node)
+    devices = tuple(device.id for device in held if device.node == node)
     # A server without a GPU has no node in the policy; only a local one can be found at all.
     if not devices and (lease.devices or lease.process is None):
         return None

@@ -13,7 +13,16 @@ from typing import Protocol
 
 from ..errors import UnreachableError
 from ..i18n import _
-from ..lease import Device, Inventory, LeaseId, ProcessSample, SampleBatch, WatchItem, WatchList
+from ..lease import (
+    Device,
+    DeviceHolding,
+    Inventory,
+    LeaseId,
+    ProcessSample,
+    SampleBatch,
+    WatchItem,
+    WatchList,
+)
 from .processes import ProcessMeter
 from .sample import Reader, Reading
 
@@ -22,6 +31,10 @@ LOG = logging.getLogger("gpu_commons.agent")
 FIRST_REST_S = 0.1
 LONGEST_REST_S = 0.8
 """Rest between two tries to reach the governor; so a report comes within a second of its return."""
+
+
+Holdings = Callable[[], tuple[DeviceHolding, ...]]
+"""Says which container of this machine holds which device; UnreachableError where it cannot."""
 
 
 class Governor(Protocol):
@@ -50,6 +63,8 @@ class Agent:
         Name of this machine.
     period_s
         Seconds between two readings; raised to what the reader's source bears.
+    holdings
+        Who holds the devices of this machine; None where no kubelet can be asked.
     """
 
     def __init__(
@@ -59,6 +74,7 @@ class Agent:
         *,
         node: str,
         period_s: float,
+        holdings: Holdings | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._reader = reader
@@ -70,6 +86,8 @@ class Agent:
         self._watches: dict[str, WatchList] = {}
         self._told: dict[str, tuple[tuple[Device, ...], str]] = {}
         self._away = ""
+        self._holdings = holdings
+        self._mute = ""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Report each period until `stop` is set."""
@@ -84,7 +102,7 @@ class Agent:
     def _batches(self) -> list[SampleBatch]:
         """Read once; one batch for each node."""
         now = self._now()
-        watch = _merged(self._watches.values())
+        watch, held = _merged(self._watches.values()), self._held()
         readings = self._reader.read(watch, now)
         nodes = [reading.inventory.node for reading in readings] or [self._node]
         processes: dict[str, list[ProcessSample]] = {node: [] for node in nodes}
@@ -101,9 +119,24 @@ class Agent:
                 devices=by_node[node].devices if node in by_node else (),
                 processes=tuple(processes[node]),
                 health=by_node[node].health if node in by_node else (),
+                holdings=held if node == self._node else None,
             )
             for node in nodes
         ]
+
+    def _held(self) -> tuple[DeviceHolding, ...] | None:
+        """Ask who holds this machine's devices; None where there is nobody to ask, or no answer."""
+        if self._holdings is None:
+            return None
+        try:
+            found = self._holdings()
+        except UnreachableError as error:
+            if str(error) != self._mute:
+                LOG.warning("%s", error)
+            self._mute = str(error)
+            return None
+        self._mute = ""
+        return found
 
     def _teller(self, lease_id: LeaseId, nodes: list[str]) -> str:
         """Node that tells of a lease's processes: where its devices are, else this machine."""

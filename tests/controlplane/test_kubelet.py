@@ -258,7 +258,8 @@ def test_kwok_keeps_a_node_that_is_only_an_object(full_control_plane: ControlPla
     api = full_control_plane.api
     api.create("/api/v1/nodes", fake_node("many", {"nvidia.com/gpu": "8"}))
     node = "/api/v1/nodes/many"
-    api.wait(node, takes_pods)
+    # kwok lists all nodes and then follows them, which takes a while beside other work.
+    api.wait(node, takes_pods, seconds=90)
     namespace = full_control_plane.namespace()
     pods = f"/api/v1/namespaces/{namespace}/pods"
     container = {"name": "c", "image": "any", "resources": {"limits": {"nvidia.com/gpu": "8"}}}

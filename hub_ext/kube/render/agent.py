@@ -24,6 +24,9 @@ METRICS_SECRET = "gpu-commons-metrics"  # noqa: S105 - a name
 _PRIVILEGED = {
     f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("enforce", "audit", "warn")
 }
+_KUBELET = "/var/lib/kubelet/pod-resources"
+"""Folder of the kubelet's socket that tells who holds devices."""
+
 _APP = "app.kubernetes.io/name"
 
 
@@ -56,7 +59,11 @@ def _daemons(pool: str, rules: Pool, site: Site, image: str) -> Manifest:
         "hostPID": True,
         "nodeSelector": {**rules.selector, names.FLAVOR_LABEL: names.label_value(pool)},
         "containers": [_container(site, image)],
-        "volumes": [{"name": "token", "secret": {"secretName": AGENT}}],
+        "volumes": [
+            {"name": "token", "secret": {"secretName": AGENT}},
+            # The kubelet alone knows which container the device plugin gave which GPU.
+            {"name": "kubelet", "hostPath": {"path": _KUBELET, "type": "Directory"}},
+        ],
     }
     if rules.tolerations:
         inside["tolerations"] = [one.model_dump(exclude_none=True) for one in rules.tolerations]
@@ -84,7 +91,10 @@ def _container(site: Site, image: str) -> dict[str, Any]:
         "name": "agent",
         "image": image,
         "command": ["gpu-commons", "agent"],
-        "args": ["--url", api, "--token-file", "/run/gpu-commons/token", "--devices", "nvml"],
+        "args": [
+            *("--url", api, "--token-file", "/run/gpu-commons/token", "--devices", "nvml"),
+            *("--kubelet-socket", f"{_KUBELET}/kubelet.sock"),
+        ],
         "env": [node, *({"name": key, "value": value} for key, value in told.items())],
         "resources": {
             "requests": {"cpu": "20m", "memory": "64Mi"},
@@ -93,11 +103,13 @@ def _container(site: Site, image: str) -> dict[str, Any]:
         "securityContext": {
             "runAsUser": 0,
             "readOnlyRootFilesystem": True,
-            # The driver shows MIG instances of others only to whoever has this capability.
-            "capabilities": {"drop": ["ALL"], "add": ["SYS_ADMIN"]},
+            # The driver shows MIG instances of others only to whoever has the first; whose a
+            # process is stands in its environment, which the second lets be read.
+            "capabilities": {"drop": ["ALL"], "add": ["SYS_ADMIN", "SYS_PTRACE"]},
         },
         "volumeMounts": [
             {"name": "token", "mountPath": "/run/gpu-commons", "readOnly": True},
+            {"name": "kubelet", "mountPath": _KUBELET, "readOnly": True},
         ],
     }
 

@@ -287,6 +287,9 @@ class SmallCluster:
     ) -> dict[LeaseId, Liveness]:
         return {lease.id: self.says for lease in leases}
 
+    def servers(self, _leases: Iterable[OpenLease]) -> dict[tuple[str, str], LeaseId]:
+        return {}
+
     async def end(self, lease: OpenLease, _places: Mapping[LeaseId, str]) -> None:
         self.ended.append(str(lease.key))
 

@@ -1,0 +1,113 @@
+"""On Kubernetes a lease holds a place; its real device is known by kubelet and cluster together."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hub_ext.lease import (
+    DeviceHolding,
+    DeviceId,
+    DeviceSample,
+    Grant,
+    ProcessSample,
+    SampleBatch,
+    VerdictState,
+)
+from hub_ext.service.cull import Culler
+from tests.support.governing import Site, site_in
+
+REAL = DeviceId("GPU-8f1c")
+WHERE = ("gpu-maps", "jupyter-vera")
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with site_in(tmp_path / "state", servers="pods") as opened:
+        yield opened
+
+
+def told(site: Site, util: int, *, holds: bool = True, pod: str = WHERE[1]) -> None:
+    """Let the agent of the machine tell of the GPU, of whose it is, and of a quiet CPU."""
+    held = DeviceHolding(namespace=WHERE[0], pod=pod, device=REAL)
+    lease = next(iter(site.governor.leases()), None)
+    processes = (
+        ()
+        if lease is None
+        else (ProcessSample(lease_id=lease.id, at=site.now, cpu_millis=5, processes=1),)
+    )
+    batch = SampleBatch(
+        node="node-2",
+        source="nvml",
+        sent_at=site.now,
+        period_s=20,
+        devices=(
+            DeviceSample(
+                device=REAL,
+                at=site.now,
+                util_percent=util,
+                memory_used_bytes=1,
+                memory_total_bytes=2,
+            ),
+        ),
+        processes=processes,
+        holdings=(held,) if holds else None,
+    )
+    site.governor.take_samples(batch, now=site.now)
+
+
+def known(site: Site) -> Grant:
+    grant = site.run("vera")
+    site.governor.take_servers({WHERE: grant.lease_id})
+    return grant
+
+
+def test_figures_are_of_the_real_device_once_both_have_told(site: Site) -> None:
+    grant = site.run("vera")
+    told(site, 40)
+    (place,) = site.governor.view(grant.key, now=site.now).readings
+    assert place.util_percent is None
+    assert place.device.startswith("slot-")
+    site.governor.take_servers({WHERE: grant.lease_id})
+    (real,) = site.governor.view(grant.key, now=site.now).readings
+    assert (real.device, real.util_percent) == (REAL, 40)
+
+
+def test_another_ones_device_is_never_shown(site: Site) -> None:
+    grant = known(site)
+    told(site, 40, pod="jupyter-somebody")
+    (place,) = site.governor.view(grant.key, now=site.now).readings
+    assert place.util_percent is None
+
+
+def test_a_kubelet_that_fell_silent_leaves_the_device_unknown(site: Site) -> None:
+    grant = known(site)
+    told(site, 40)
+    for _ in range(8):
+        site.later(20)
+        told(site, 40, holds=False)
+    (place,) = site.governor.view(grant.key, now=site.now).readings
+    assert place.device.startswith("slot-")
+
+
+@pytest.mark.parametrize(("util", "state"), [(0, VerdictState.idle), (60, VerdictState.active)])
+def test_idleness_is_judged_by_the_real_device(site: Site, util: int, state: VerdictState) -> None:
+    grant = known(site)
+    culler = Culler()
+    for _ in range(45):
+        site.later(20)
+        told(site, util)
+        culler.look(site.governor, grant.lease_id, site.now)
+    verdict = site.governor.view(grant.key, now=site.now).verdict
+    assert verdict is not None
+    assert verdict.state is state
+    assert f"gpu {REAL}" in [one.name for one in verdict.signals]
+
+
+def test_its_use_is_summed_for_the_lease(site: Site) -> None:
+    grant = known(site)
+    for _ in range(30):
+        site.later(20)
+        told(site, 50)
+    used = site.governor._desk.samples.used(site.now.replace(hour=0), site.now)
+    assert used[grant.lease_id].peak_percent == 50
