@@ -4,29 +4,27 @@ Every call can block in the kernel for good, so this runs only in the child that
 A figure that the driver does not offer is None with a reason, never 0.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 import pynvml
 
 from ..errors import GpuCommonsError, IntruderError
 from ..i18n import _
-from ..lease import Device, DeviceHealth, DeviceId, DeviceSample, Inventory, PoolName
+from ..lease import Device, DeviceHealth, DeviceId, DeviceSample, FaultSign, Inventory, PoolName
+from .nvml_calls import cut, memory, mig_profile, placement, whole_percent
 from .nvml_faults import FaultWatch
-from .nvml_gpm import GpmMeter
+from .nvml_gpm import Gpm, GpmMeter
+from .nvml_power import PowerMeter
+from .nvml_processes import Counted, Listed, ProcessList
 from .nvml_topology import wired
 from .sample import Reading, absent_sample
 
 ROUNDS_PER_DISCOVERY = 12
 """Everything is looked up anew once a minute at a period of 5 s; between, handles are kept."""
-
-MOST_MEMORY_BYTES = 2**44
-"""16 TiB: a driver that says more has written another struct than we read."""
-
-_MIG_NAME = re.compile(r"MIG ((?:\d+c\.)?\d+g\.\d+gb\S*)")
 
 T = TypeVar("T")
 
@@ -51,6 +49,8 @@ class _Slot:
     gpu: str
     instance: int | None
     fault: str = ""
+    no_gpm: bool = False
+    """Whether a whole GPU does not tell what only Hopper and newer do."""
 
 
 def check_bindings(module: Any = pynvml) -> None:  # noqa: ANN401 - whatever answers to the name
@@ -82,7 +82,10 @@ class Driver:
         self._slots: dict[int, list[_Slot]] = {}
         self._problems: list[str] = []
         self._gpm = GpmMeter()
+        self._power = PowerMeter()
+        self._listed = ProcessList()
         self._faults = FaultWatch()
+        self._signs_of: dict[str, tuple[FaultSign, ...] | None] = {}
 
     def read(self, now: datetime) -> Reading:
         """Read everything once.
@@ -103,19 +106,67 @@ class Driver:
             self._open = False
             return self._all_absent(now, _words(error))
         self._round += 1
-        samples = tuple(self._sample(slot, now) for slots in self._slots.values() for slot in slots)
+        self._listed.begin()
+        samples = tuple(one for slots in self._slots.values() for one in self._samples(slots, now))
+        known = any(one.processes is not None for one in samples)
         return Reading(
-            inventory=self._inventory(now), devices=samples, health=tuple(self._health(now))
+            inventory=self._inventory(now),
+            devices=samples,
+            health=tuple(self._health(now)),
+            processes=tuple(self._listed.found) if known else None,
         )
+
+    def _samples(self, slots: list[_Slot], now: datetime) -> Iterator[DeviceSample]:
+        """Sample the devices of one GPU; its processes are listed once for all of them."""
+        made = [self._sample(slot, now) for slot in slots]
+        asked = [
+            (slot, sample)
+            for slot, sample in zip(slots, made, strict=True)
+            if not slot.fault and sample.memory_total_bytes is not None
+        ]
+        counts = self._counts(asked)
+        for sample in made:
+            counted = counts.get(sample.device)
+            yield (
+                sample
+                if counted is None
+                else sample.model_copy(
+                    update={"processes": counted.processes, "process_changes": counted.changes}
+                )
+            )
+
+    def _counts(self, asked: list[tuple[_Slot, DeviceSample]]) -> dict[DeviceId, Counted]:
+        if not asked:
+            return {}
+        first = asked[0][0]
+        every = [Listed(x.device.id, x.instance, y.memory_total_bytes) for x, y in asked]
+        wrong = self._listed.wrong
+        found, _reason = self._ask(first, lambda: self._listed.look(first.parent, every))
+        if found is not None or first.instance is None or self._listed.wrong > wrong:
+            return found or {}
+        # Without the right to ask the whole GPU, each of its devices is asked for itself.
+        counts: dict[DeviceId, Counted] = {}
+        for (slot, _sample), one in zip(asked, every, strict=True):
+            mine = one._replace(instance=None)
+            own, _reason = self._ask(slot, partial(self._listed.look, slot.handle, [mine]))
+            counts |= own or {}
+        return counts
 
     def _health(self, now: datetime) -> Iterator[DeviceHealth]:
         """Tell what speaks against each device; nothing of a device that cannot be asked."""
         self._faults.hear(now)
-        for slots in self._slots.values():
+        for index, slots in self._slots.items():
             asked = [slot for slot in slots if not slot.fault]
-            signs = self._faults.signs(asked[0].gpu, asked[0].parent, now) if asked else None
+            signs = self._signs(index, asked[0], now) if asked else None
             if signs is not None:
                 yield from (DeviceHealth(device=slot.device.id, signs=signs) for slot in asked)
+
+    def _signs(self, index: int, slot: _Slot, now: datetime) -> tuple[FaultSign, ...] | None:
+        """Ask every other round: counters of faults grow for good, and each call costs the work."""
+        former = self._signs_of.get(slot.gpu)
+        if former is None or (self._round + index) % 2:
+            former = self._signs_of[slot.gpu] = self._faults.signs(slot.gpu, slot.parent, now)
+        return former
 
     def _inventory(self, now: datetime) -> Inventory:
         slots = [slot for slots in self._slots.values() for slot in slots]
@@ -160,6 +211,7 @@ class Driver:
         self._wire()
         slots = [slot for slots in self._slots.values() for slot in slots]
         self._gpm.keep_only(slot.device.id for slot in slots)
+        self._listed.keep_only(slot.device.id for slot in slots)
         self._faults.keep_only({slot.gpu for slot in slots if not slot.fault})
         for slot in slots:
             if not slot.fault:
@@ -180,7 +232,7 @@ class Driver:
         parent = pynvml.nvmlDeviceGetHandleByIndex(index)
         model = str(pynvml.nvmlDeviceGetName(parent))
         gpu = str(pynvml.nvmlDeviceGetUUID(parent))
-        if not _cut(parent):
+        if not cut(parent):
             device = Device(
                 id=DeviceId(gpu),
                 pool=PoolName(""),
@@ -204,14 +256,14 @@ class Driver:
 
     def _instance(self, index: int, model: str, parent: Any, handle: Any) -> _Slot:  # noqa: ANN401 - ctypes handles
         instance = int(pynvml.nvmlDeviceGetGpuInstanceId(handle))
-        start, size = _placement(parent, instance)
+        start, size = placement(parent, instance)
         device = Device(
             id=DeviceId(pynvml.nvmlDeviceGetUUID(handle)),
             pool=PoolName(""),
             node=self._node,
             gpu=index,
             model=model,
-            mig_profile=_mig_profile(handle),
+            mig_profile=mig_profile(handle),
             start=start,
             size=size,
         )
@@ -228,15 +280,20 @@ class Driver:
                 self._stale = True
                 why = reason or _("its place was cut anew; it is looked up again")
                 return absent_sample(slot.device.id, now, why)
-        percent, no_percent = self._utilisation(slot)
-        memory, no_memory = self._ask(slot, lambda: _memory(slot.handle))
-        used, total = memory or (None, None)
+        gpm, no_gpm = self._measured(slot)
+        percent, no_percent = self._utilisation(slot, gpm, no_gpm)
+        has, no_memory = self._ask(slot, lambda: memory(slot.handle))
+        used, total = has or (None, None)
         return DeviceSample(
             device=slot.device.id,
             at=now,
             util_percent=percent,
             memory_used_bytes=used,
             memory_total_bytes=total,
+            sm_percent=None if gpm is None else gpm.sm_percent,
+            dram_percent=None if gpm is None else gpm.dram_percent,
+            pcie_kib_s=None if gpm is None else gpm.pcie_kib_s,
+            power_mw=self._watts(slot),
             absent="; ".join(
                 text.format(why=why)
                 for text, why in (
@@ -247,14 +304,30 @@ class Driver:
             ),
         )
 
-    def _utilisation(self, slot: _Slot) -> tuple[int | None, str]:
+    def _utilisation(self, slot: _Slot, gpm: Gpm | None, why: str) -> tuple[int | None, str]:
         if slot.instance is None:
-            return self._ask(slot, lambda: _whole_percent(slot.handle))
-        instance = slot.instance
+            return self._ask(slot, lambda: whole_percent(slot.handle))
+        return (None, why) if gpm is None else (gpm.percent, "")
+
+    def _measured(self, slot: _Slot) -> tuple[Gpm | None, str]:
+        """Ask for what only Hopper and newer tell; of a whole GPU it is no fault if they do not."""
+        if slot.instance is None and slot.no_gpm:
+            return None, ""
         result, reason = self._ask(
-            slot, lambda: self._gpm.percent(slot.device.id, slot.parent, instance)
+            slot, lambda: self._gpm.figures(slot.device.id, slot.parent, slot.instance)
         )
+        if slot.instance is None and result is None:
+            slot.no_gpm = True
         return (None, reason) if result is None else result
+
+    def _watts(self, slot: _Slot) -> int | None:
+        """Mean power of the board since the former reading, in milliwatts; parts have none."""
+        if slot.instance is not None:
+            return None
+        energy, _reason = self._ask(
+            slot, lambda: int(pynvml.nvmlDeviceGetTotalEnergyConsumption(slot.handle))
+        )
+        return self._power.mean(slot.device.id, energy)
 
     def _ask(self, slot: _Slot, call: Callable[[], T]) -> tuple[T | None, str]:
         """Make one call; None with a reason when the driver refuses or answers nonsense."""
@@ -270,61 +343,6 @@ class Driver:
             return None, _words(error)
         except ValueError as error:
             return None, str(error)
-
-
-def _cut(parent: Any) -> bool:  # noqa: ANN401 - a ctypes handle
-    """Whether MIG is on; a GPU that does not know MIG is whole."""
-    try:
-        return bool(pynvml.nvmlDeviceGetMigMode(parent)[0] == pynvml.NVML_DEVICE_MIG_ENABLE)
-    except pynvml.NVMLError as error:
-        if error.value in {pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND}:
-            return False
-        raise
-
-
-def _placement(parent: Any, instance: int) -> tuple[int | None, int | None]:  # noqa: ANN401 - a ctypes handle
-    """Start and size on the placement axis; None where only root may ask and we are not."""
-    try:
-        handle = pynvml.nvmlDeviceGetGpuInstanceById(parent, instance)
-        place = pynvml.nvmlGpuInstanceGetInfo(handle).placement
-    except pynvml.NVMLError:
-        return None, None
-    return int(place.start), int(place.size)
-
-
-def _mig_profile(handle: Any) -> str:  # noqa: ANN401 - a ctypes handle
-    """MIG profile of a device, from its name, else from its slices and memory."""
-    found = _MIG_NAME.search(str(pynvml.nvmlDeviceGetName(handle)))
-    if found is not None:
-        return found[1]
-    has = pynvml.nvmlDeviceGetAttributes_v2(handle)
-    return f"{has.gpuInstanceSliceCount}g.{round(has.memorySizeMB / 1024)}gb"
-
-
-def _whole_percent(handle: Any) -> int:  # noqa: ANN401 - a ctypes handle
-    percent = int(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu)
-    if percent > 200:  # noqa: PLR2004 - drivers overshoot 100 now and then, not twofold
-        raise ValueError(_("the driver says {value} %").format(value=percent))
-    return min(percent, 100)
-
-
-def _memory(handle: Any) -> tuple[int, int]:  # noqa: ANN401 - a ctypes handle
-    """Used and total bytes. The second version leaves out what the driver keeps for itself."""
-    try:
-        has = pynvml.nvmlDeviceGetMemoryInfo(handle, version=pynvml.nvmlMemory_v2)
-    except pynvml.NVMLError as error:
-        if error.value not in {
-            pynvml.NVML_ERROR_FUNCTION_NOT_FOUND,
-            pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
-        }:
-            raise
-        has = pynvml.nvmlDeviceGetMemoryInfo(handle)
-    used, total = int(has.used), int(has.total)
-    if not 0 <= used <= total <= MOST_MEMORY_BYTES or not total:
-        raise ValueError(
-            _("the driver says {used} of {total} bytes").format(used=used, total=total)
-        )
-    return used, total
 
 
 def _words(error: Any) -> str:  # noqa: ANN401 - pynvml's errors have no types

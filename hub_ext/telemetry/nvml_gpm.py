@@ -1,4 +1,4 @@
-"""Utilisation of MIG devices, which NVML gives from Hopper on, as a difference of two samples.
+"""What GPUs and MIG devices did between two samples, which NVML tells from Hopper on.
 
 Only called from `nvml`, in the child process. Keyed by UUID: an id of an instance is used again.
 """
@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pynvml
 
@@ -27,8 +27,17 @@ class _Pair:
     taken_s: float | None = None
 
 
+class Gpm(NamedTuple):
+    """What a device did between two samples: percent, and KiB a second; None is not told."""
+
+    percent: int
+    sm_percent: int | None
+    dram_percent: int | None
+    pcie_kib_s: int | None
+
+
 class GpmMeter:
-    """Keeps the samples of each MIG device between rounds."""
+    """Keeps the samples of each device between rounds."""
 
     def __init__(self) -> None:
         self._pairs: dict[DeviceId, _Pair] = {}
@@ -40,20 +49,20 @@ class GpmMeter:
             for sample in (pair.older, pair.newer):
                 pynvml.nvmlGpmSampleFree(sample)
 
-    def percent(
+    def figures(
         self,
         device: DeviceId,
         parent: Any,  # noqa: ANN401 - a ctypes handle
-        instance: int,
-    ) -> tuple[int | None, str]:
-        """Share of the time since the former call in which the device computed.
+        instance: int | None,
+    ) -> tuple[Gpm | None, str]:
+        """What the device did since the former call; None with a reason where that is not known.
 
         Raises
         ------
         pynvml.NVMLError
             The driver refuses.
         ValueError
-            The driver's figure is none.
+            The driver's figure of utilisation is none.
         """
         pair = self._pairs.get(device)
         if pair is None:
@@ -64,24 +73,57 @@ class GpmMeter:
         now_s = time.monotonic()
         if pair.taken_s is not None and now_s - pair.taken_s < SHORTEST_S:
             return None, _("read too soon after the former reading")
-        pynvml.nvmlGpmMigSampleGet(parent, instance, pair.older)
+        if instance is None:
+            pynvml.nvmlGpmSampleGet(parent, pair.older)
+        else:
+            pynvml.nvmlGpmMigSampleGet(parent, instance, pair.older)
         first, pair.taken_s = pair.taken_s is None, now_s
         pair.older, pair.newer = pair.newer, pair.older
         if first:
             return None, _("first reading; the next one tells")
-        return _between(pair), ""
+        return _between(pair, whole=instance is None), ""
 
 
-def _between(pair: _Pair) -> int:
+def _between(pair: _Pair, *, whole: bool) -> Gpm:
+    wanted = [
+        pynvml.NVML_GPM_METRIC_GRAPHICS_UTIL,
+        pynvml.NVML_GPM_METRIC_SM_UTIL,
+        pynvml.NVML_GPM_METRIC_DRAM_BW_UTIL,
+        # A MIG device has no bus of its own.
+        *([pynvml.NVML_GPM_METRIC_PCIE_TX_PER_SEC] if whole else []),
+        *([pynvml.NVML_GPM_METRIC_PCIE_RX_PER_SEC] if whole else []),
+    ]
     asked = pynvml.c_nvmlGpmMetricsGet_t()
     asked.version = pynvml.NVML_GPM_METRICS_GET_VERSION
-    asked.numMetrics = 1
+    asked.numMetrics = len(wanted)
     asked.sample1, asked.sample2 = pair.older, pair.newer
-    asked.metrics[0].metricId = pynvml.NVML_GPM_METRIC_GRAPHICS_UTIL
-    answer = pynvml.nvmlGpmMetricsGet(asked).metrics[0]
-    if answer.nvmlReturn != pynvml.NVML_SUCCESS:
-        raise pynvml.NVMLError(answer.nvmlReturn)
-    value = float(answer.value)
-    if not math.isfinite(value) or not 0 <= value <= 200:  # noqa: PLR2004 - overshoots 100 on MIG
+    for number, metric in enumerate(wanted):
+        asked.metrics[number].metricId = metric
+    metrics = pynvml.nvmlGpmMetricsGet(asked).metrics
+    if metrics[0].nvmlReturn != pynvml.NVML_SUCCESS:
+        raise pynvml.NVMLError(metrics[0].nvmlReturn)
+    value = float(metrics[0].value)
+    percent = _percent(value)
+    if percent is None:
         raise ValueError(_("the driver says {value} %").format(value=value))
+    told = [
+        float(metrics[number].value) if metrics[number].nvmlReturn == pynvml.NVML_SUCCESS else None
+        for number in range(1, len(wanted))
+    ]
+    pcie = [] if not whole else told[2:]
+    return Gpm(percent, _percent(told[0]), _percent(told[1]), _kib(pcie))
+
+
+def _percent(value: float | None) -> int | None:
+    """Round a share; None for what is none. On MIG it overshoots 100, never twofold."""
+    if value is None or not math.isfinite(value) or not 0 <= value <= 200:  # noqa: PLR2004
+        return None
     return min(round(value), 100)
+
+
+def _kib(both_ways: list[float | None]) -> int | None:
+    """Add up MiB a second of both directions; None where one is not told."""
+    if not both_ways:
+        return None
+    known = [one for one in both_ways if one is not None and math.isfinite(one) and one >= 0]
+    return round(sum(known) * 1024) if len(known) == len(both_ways) else None

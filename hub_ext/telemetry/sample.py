@@ -9,12 +9,22 @@ from typing import Literal, Protocol
 from ..lease import DeviceHealth, DeviceId, DeviceSample, Inventory, Value, WatchList
 
 
+class DeviceProcess(Value):
+    """A process that computes on a device, by the number that this machine knows it by."""
+
+    device: DeviceId
+    pid: int
+    memory_bytes: int | None
+
+
 class Reading(Value):
     """What one node's devices are, and one sample of each that has a new one."""
 
     inventory: Inventory
     devices: tuple[DeviceSample, ...] = ()
     health: tuple[DeviceHealth, ...] = ()
+    processes: tuple[DeviceProcess, ...] | None = None
+    """Processes on the devices; None where they could not be listed on any."""
 
 
 class Reader(Protocol):

@@ -37,15 +37,28 @@ class Slot(ctypes.Structure):
     ]
 
 
+class Process(ctypes.Structure):
+    """A process on a GPU, or on the MIG device with that instance."""
+
+    _fields_ = [
+        ("pid", ctypes.c_uint32),
+        ("gi", ctypes.c_uint32),
+        ("used", ctypes.c_uint64),
+    ]
+
+
 class Gpu(ctypes.Structure):
     """One GPU; a code that is not 0 is what every call about it returns. `xid` is told once."""
 
     _fields_ = [
         *[(name, ctypes.c_uint32) for name in ("code", "mig", "util", "util_code", "memory_code")],
         *[(name, ctypes.c_uint32) for name in ("gpm", "info_code", "xid", "registered", "ecc")],
-        *[(name, ctypes.c_uint32) for name in ("ecc_code", "recovery", "recovery_code", "pad")],
+        *[(name, ctypes.c_uint32) for name in ("ecc_code", "recovery", "recovery_code")],
+        *[(name, ctypes.c_uint32) for name in ("processes", "process_code", "sm", "dram", "pad")],
         ("total", ctypes.c_uint64),
         ("used", ctypes.c_uint64),
+        ("energy", ctypes.c_uint64),
+        ("process", Process * 8),
         ("uuid", ctypes.c_char * 96),
         ("name", ctypes.c_char * 96),
         ("slots", Slot * 8),
@@ -91,7 +104,7 @@ class FakeDriver:
         with path.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), ctypes.sizeof(World))
         self.world = World.from_buffer(self._map)
-        self.world.magic, self.world.layout = 0x6C6D766E, 3
+        self.world.magic, self.world.layout = 0x6C6D766E, 4
 
     @property
     def environment(self) -> dict[str, str]:
@@ -106,6 +119,13 @@ class FakeDriver:
         gpu.total, gpu.gpm = total, 1
         self.world.gpus = index + 1
         return gpu
+
+    def run(self, gpu: Gpu, *processes: tuple[int, int, int]) -> None:
+        """Let (pid, instance, bytes) compute on a GPU, and nothing else."""
+        for number, (pid, instance, used) in enumerate(processes):
+            one = gpu.process[number]
+            one.pid, one.gi, one.used = pid, instance, used
+        gpu.processes = len(processes)
 
     def wire(self, one: int, other: int, level: int, *, nvlink: bool = False) -> None:
         """Say which bridge two GPUs share, in NVML's levels, and whether NVLink joins them."""

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define MAGIC 0x6c6d766eu
-#define LAYOUT 3u
+#define LAYOUT 4u
 #define GPUS 8
 #define SLOTS 8
 
@@ -24,11 +24,15 @@ struct slot {
   uint64_t total, used;
   char uuid[96], name[96];
 };
+#define PROCESSES 8
+struct process { uint32_t pid, gi; uint64_t used; };
 struct gpu {
   uint32_t code, mig, util, util_code, memory_code, gpm, info_code;
   uint32_t xid, registered, ecc, ecc_code, recovery, recovery_code; /* xid: told once, then 0 */
+  uint32_t processes, process_code, sm, dram; /* process_code: of the whole GPU alone */
   uint32_t pad;
-  uint64_t total, used;
+  uint64_t total, used, energy;
+  struct process process[PROCESSES];
   char uuid[96], name[96];
   struct slot slots[SLOTS];
 };
@@ -190,8 +194,33 @@ int nvmlDeviceGetUtilizationRates(void *h, uint32_t *out) {
   return OK;
 }
 
+struct info { uint32_t pid; uint64_t used; uint32_t gi, ci; };
+int nvmlDeviceGetComputeRunningProcesses_v3(void *h, unsigned *count, struct info *out) {
+  DEVICE(h);
+  if (!s && g->process_code) return (int)g->process_code;
+  unsigned found = 0, room = *count;
+  for (unsigned i = 0; i < g->processes && i < PROCESSES; i++) {
+    if (s && g->process[i].gi != s->gi) continue;
+    if (found < room && out) {
+      out[found].pid = g->process[i].pid;
+      out[found].used = g->process[i].used;
+      out[found].gi = g->mig ? g->process[i].gi : 0xffffffffu;
+      out[found].ci = 0;
+    }
+    found++;
+  }
+  *count = found;
+  return found > room ? 7 : OK;
+}
+int nvmlDeviceGetTotalEnergyConsumption(void *h, unsigned long long *out) {
+  DEVICE(h);
+  if (s || !g->energy) return NOT_SUPPORTED;
+  *out = g->energy;
+  return OK;
+}
+
 /* GPM: a sample remembers its device; a difference of two gives what the device shows now. */
-struct gpm_sample { struct slot *slot; };
+struct gpm_sample { struct slot *slot; struct gpu *gpu; };
 struct gpm_metric { uint32_t id; int code; double value; void *info[3]; };
 struct gpm_request { uint32_t version, count; struct gpm_sample *first, *second; struct gpm_metric metrics[]; };
 
@@ -205,12 +234,26 @@ int nvmlGpmMigSampleGet(void *h, unsigned gi, struct gpm_sample *sample) {
     if (g->slots[i].present && g->slots[i].gi == gi) { sample->slot = &g->slots[i]; return OK; }
   return NOT_FOUND;
 }
+int nvmlGpmSampleGet(void *h, struct gpm_sample *sample) {
+  DEVICE(h);
+  if (!g->gpm || s) return NOT_SUPPORTED;
+  sample->gpu = g;
+  return OK;
+}
 int nvmlGpmMetricsGet(struct gpm_request *request) {
   ENTER;
   for (uint32_t i = 0; i < request->count; i++) {
-    int same = request->first->slot && request->first->slot == request->second->slot;
-    request->metrics[i].code = same ? OK : INVALID;
-    request->metrics[i].value = same ? request->second->slot->util : 0;
+    struct gpm_sample *one = request->first, *two = request->second;
+    int same = (one->slot || one->gpu) && one->slot == two->slot && one->gpu == two->gpu;
+    struct gpm_metric *m = &request->metrics[i];
+    m->code = same ? OK : INVALID;
+    m->value = 0;
+    if (!same) continue;
+    struct gpu *g = two->gpu;
+    if (m->id == 1) m->value = g ? g->util : two->slot->util;
+    else if (m->id == 2 || m->id == 10) m->value = g ? (m->id == 2 ? g->sm : g->dram) : 0;
+    else if (g && (m->id == 20 || m->id == 21)) m->value = 1.5;
+    else m->code = NOT_SUPPORTED;
   }
   return OK;
 }

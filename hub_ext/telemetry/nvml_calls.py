@@ -1,0 +1,72 @@
+"""Single questions to NVML, with what older drivers and GPUs answer to them taken care of.
+
+Only called from `nvml`, in the child process. What cannot be is a `ValueError` in words.
+"""
+
+import re
+from typing import Any
+
+import pynvml
+
+from ..i18n import _
+
+MOST_MEMORY_BYTES = 2**44
+"""16 TiB: a driver that says more has written another struct than we read."""
+
+_MIG_NAME = re.compile(r"MIG ((?:\d+c\.)?\d+g\.\d+gb\S*)")
+
+
+def cut(parent: Any) -> bool:  # noqa: ANN401 - a ctypes handle
+    """Whether MIG is on; a GPU that does not know MIG is whole."""
+    try:
+        return bool(pynvml.nvmlDeviceGetMigMode(parent)[0] == pynvml.NVML_DEVICE_MIG_ENABLE)
+    except pynvml.NVMLError as error:
+        if error.value in {pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND}:
+            return False
+        raise
+
+
+def placement(parent: Any, instance: int) -> tuple[int | None, int | None]:  # noqa: ANN401 - a ctypes handle
+    """Start and size on the placement axis; None where only root may ask and we are not."""
+    try:
+        handle = pynvml.nvmlDeviceGetGpuInstanceById(parent, instance)
+        place = pynvml.nvmlGpuInstanceGetInfo(handle).placement
+    except pynvml.NVMLError:
+        return None, None
+    return int(place.start), int(place.size)
+
+
+def mig_profile(handle: Any) -> str:  # noqa: ANN401 - a ctypes handle
+    """MIG profile of a device, from its name, else from its slices and memory."""
+    found = _MIG_NAME.search(str(pynvml.nvmlDeviceGetName(handle)))
+    if found is not None:
+        return found[1]
+    has = pynvml.nvmlDeviceGetAttributes_v2(handle)
+    return f"{has.gpuInstanceSliceCount}g.{round(has.memorySizeMB / 1024)}gb"
+
+
+def whole_percent(handle: Any) -> int:  # noqa: ANN401 - a ctypes handle
+    """Share of time in which any kernel ran, on a GPU that is not cut."""
+    percent = int(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu)
+    if percent > 200:  # noqa: PLR2004 - drivers overshoot 100 now and then, not twofold
+        raise ValueError(_("the driver says {value} %").format(value=percent))
+    return min(percent, 100)
+
+
+def memory(handle: Any) -> tuple[int, int]:  # noqa: ANN401 - a ctypes handle
+    """Used and total bytes. The second version leaves out what the driver keeps for itself."""
+    try:
+        has = pynvml.nvmlDeviceGetMemoryInfo(handle, version=pynvml.nvmlMemory_v2)
+    except pynvml.NVMLError as error:
+        if error.value not in {
+            pynvml.NVML_ERROR_FUNCTION_NOT_FOUND,
+            pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
+        }:
+            raise
+        has = pynvml.nvmlDeviceGetMemoryInfo(handle)
+    used, total = int(has.used), int(has.total)
+    if not 0 <= used <= total <= MOST_MEMORY_BYTES or not total:
+        raise ValueError(
+            _("the driver says {used} of {total} bytes").format(used=used, total=total)
+        )
+    return used, total
