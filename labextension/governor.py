@@ -10,7 +10,7 @@ from tornado.simple_httpclient import HTTPTimeoutError, SimpleAsyncHTTPClient
 
 from hub_ext.errors import RefusedError, UnreachableError
 from hub_ext.i18n import _
-from hub_ext.lease import LeaseId, LeaseView, Problem, SwitchSheet, Value
+from hub_ext.lease import Activity, LeaseId, LeaseView, Problem, SwitchSheet, Value
 
 from .place import Place
 
@@ -80,6 +80,24 @@ class Governor:
             )
         )
 
+    async def tell(self, activity: Activity) -> None:
+        """Tell what this server does.
+
+        Raises
+        ------
+        UnreachableError, RefusedError
+            As in `view`; what was told before still holds.
+        """
+        await self._send(
+            HTTPRequest(
+                self._place.activity_url,
+                method="POST",
+                body=activity.model_dump_json(exclude_none=True),
+                headers={"Content-Type": "application/json"},
+                request_timeout=GRACE_S,
+            )
+        )
+
     async def _send(self, request: HTTPRequest) -> HTTPResponse:
         request.headers["Authorization"] = f"token {self._place.token}"
         request.connect_timeout = 5.0
@@ -89,7 +107,7 @@ class Governor:
             answer = await self._http.fetch(request, raise_error=False)
         except _GONE as error:
             raise UnreachableError(_("The governor does not answer")) from error
-        if answer.code in {200, 201, 202}:
+        if answer.code in {200, 201, 202, 204}:
             return answer
         raise _refusal(answer)
 

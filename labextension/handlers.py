@@ -20,6 +20,7 @@ from hub_ext.errors import RefusedError, UnreachableError
 from hub_ext.i18n import _
 from hub_ext.lease import LeaseId, LeaseView
 
+from .activity import ServerActivity
 from .feed import LabFeed
 from .notices import SCHEMA, SCHEMA_ID
 from .page import BEAT, Link, PageState
@@ -27,6 +28,9 @@ from .place import read_place
 
 FEED = "gpu_commons_feed"
 """Key of the feed among the settings of the web application."""
+
+ACTIVITY = "gpu_commons_activity"
+"""Key of what the server tells of itself."""
 
 LONGEST_EXTENSION_S = 365 * 86400
 
@@ -238,6 +242,18 @@ class VerbHandler(OwnerHandler):
         return seconds
 
 
+class InputHandler(OwnerHandler):
+    """`POST gpu-commons/input`: a person did something in a page of this server that is seen."""
+
+    @web.authenticated
+    @authorized
+    async def post(self) -> None:
+        """Note it for the owner alone; a guest's input is not theirs."""
+        if self.for_owner:
+            self.settings[ACTIVITY].noted_input()
+        self.set_status(HTTPStatus.NO_CONTENT)
+
+
 def load(serverapp: Any) -> None:  # noqa: ANN401 - untyped ServerApp
     """Register the handlers and the notice event on a Jupyter Server."""
     bus = serverapp.event_logger
@@ -247,13 +263,20 @@ def load(serverapp: Any) -> None:  # noqa: ANN401 - untyped ServerApp
         bus.emit(schema_id=SCHEMA_ID, data=event)
 
     application = serverapp.web_app
-    application.settings[FEED] = LabFeed(read_place(os.environ), emit, parent=serverapp)
+    feed = application.settings[FEED] = LabFeed(read_place(os.environ), emit, parent=serverapp)
+    application.settings[ACTIVITY] = ServerActivity(
+        serverapp.kernel_manager,
+        application.settings.get("terminal_manager"),
+        feed.governor.tell,
+        parent=serverapp,
+    )
     base = application.settings["base_url"]
     application.add_handlers(
         ".*$",
         [
             (url_path_join(base, "gpu-commons", "stream"), StreamHandler),
             (url_path_join(base, "gpu-commons", "profiles"), ProfilesHandler),
+            (url_path_join(base, "gpu-commons", "input"), InputHandler),
             (url_path_join(base, "gpu-commons", "(stop|extend|keep|switch|stay)"), VerbHandler),
         ],
     )
@@ -262,4 +285,8 @@ def load(serverapp: Any) -> None:  # noqa: ANN401 - untyped ServerApp
 def start(serverapp: Any) -> None:  # noqa: ANN401 - untyped ServerApp
     """Start the feed's task; it is kept beside the feed so that it is not collected."""
     settings = serverapp.web_app.settings
-    settings[f"{FEED}_task"] = asyncio.get_running_loop().create_task(settings[FEED].run())
+    loop = asyncio.get_running_loop()
+    settings[f"{FEED}_task"] = loop.create_task(settings[FEED].run())
+    place = settings[FEED].place
+    if place.user and place.api_url and place.token:
+        settings[f"{ACTIVITY}_task"] = loop.create_task(settings[ACTIVITY].run())

@@ -24,6 +24,11 @@ class Place(Value):
         return f"{self.api_url}/servers/{user}/{server}/lease"
 
     @property
+    def activity_url(self) -> str:
+        """Address at which this server tells what it does."""
+        return f"{self.lease_url.removesuffix('/lease')}/activity"
+
+    @property
     def pages_path(self) -> str:
         """Path of the governor's pages as a browser sees it, with its last slash."""
         path = urlsplit(self.api_url).path.rstrip("/")

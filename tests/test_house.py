@@ -25,7 +25,7 @@ PLANTED: list[tuple[Callable[[Mapping[str, str]], list[str]], str, str]] = [
     (house.import_faults, "hub_ext/service/a.py", "import sqlalchemy\n"),
     (house.import_faults, "hub_ext/telemetry/agent.py", "from pynvml import nvmlInit\n"),
     (house.import_faults, "hub_ext/a.py", "from hub_ext.lease import Grant\n"),
-    (house.clock_faults, "hub_ext/idle/judging.py", "from datetime import datetime\ndatetime.now()\n"),
+    (house.clock_faults, "hub_ext/idle/judging.py", "import time\ntime.time()\n"),
     (house.leftover_faults, "spawner/a.py", "# TODO later\n"),
     (house.leftover_faults, "tests/a.py", "x = Mock()\n"),
     (house.leftover_faults, "hub_ext/a.py", "raise NotImplementedError\n"),

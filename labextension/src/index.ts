@@ -14,6 +14,7 @@ import { Signal } from '@lumino/signaling';
 import { StateStream } from './api';
 import type { Send } from './api';
 import { ALL_COMMANDS, addCommands, pagesUrl, saveAll, whyUrl } from './commands';
+import { InputBeat } from './input';
 import { lostPlugin } from './lost';
 import { LeaseModel } from './model';
 import { NoticeTeller } from './notices';
@@ -103,6 +104,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     }
     new NoticeTeller({ model, trans, run, toasts: () => wishes.toasts });
     new Saver({ model, save: () => saveAll(app) });
+    new InputBeat({ send, page: document });
     listen(app, model);
     void app.started.then(() => watch(send, model));
   }

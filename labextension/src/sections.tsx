@@ -238,7 +238,6 @@ export function TimeLeft(props: ISectionProps): React.ReactElement {
 export function Details(props: ISectionProps): React.ReactElement {
   const { lease, model, trans } = props;
   const [standing, standingMeans] = standsWords(model, lease, trans);
-  const environment = lease.grant?.environment ?? null;
   return (
     <section aria-label={trans.__('Details')}>
       <h3>{trans.__('Details')}</h3>
@@ -252,16 +251,7 @@ export function Details(props: ISectionProps): React.ReactElement {
         <Fact name={trans.__('Standing')} note={standingMeans}>
           {standing}
         </Fact>
-        <Fact name={trans.__('Environment')} note={newerWords(model.view, trans)}>
-          {environment === null ? (
-            trans.__('not pinned')
-          ) : (
-            <>
-              {environment.name}{' '}
-              <code title={environment.digest}>{shortDigest(environment.digest)}</code>
-            </>
-          )}
-        </Fact>
+        <Pinned {...props} />
         {lease.devices.length > 0 && <Isolated {...props} />}
         {model.view?.joined && <Fact name={trans.__('Joined')}>{model.view.joined}</Fact>}
         {lease.devices.map(device => (
@@ -272,6 +262,23 @@ export function Details(props: ISectionProps): React.ReactElement {
         )}
       </dl>
     </section>
+  );
+}
+
+function Pinned(props: ISectionProps): React.ReactElement {
+  const { lease, model, trans } = props;
+  const environment = lease.grant?.environment ?? null;
+  return (
+    <Fact name={trans.__('Environment')} note={newerWords(model.view, trans)}>
+      {environment === null ? (
+        trans.__('not pinned')
+      ) : (
+        <>
+          {environment.name}{' '}
+          <code title={environment.digest}>{shortDigest(environment.digest)}</code>
+        </>
+      )}
+    </Fact>
   );
 }
 

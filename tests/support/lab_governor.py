@@ -17,6 +17,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
 from hub_ext.lease import (
+    Activity,
     AttemptId,
     Cause,
     Change,
@@ -188,6 +189,8 @@ class LabGovernor:
         (after, wait_s) of every long poll, in order.
     calls
         (verb, body) of every wish that was taken.
+    told
+        What the server told of itself, oldest first.
     refusal
         When set, every request is answered with it.
     speed
@@ -210,6 +213,7 @@ class LabGovernor:
         self.speed = 1
         self.asks: list[tuple[int, int]] = []
         self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.told: list[Activity] = []
         self.stopped = threading.Event()
         self._began = now
         self._seq = 1
@@ -341,6 +345,7 @@ class LabGovernor:
             base = "/services/gpu-commons/api/v1"
             routes = [
                 (rf"{base}/servers/alice/-/lease", _Lease, {"governor": self}),
+                (rf"{base}/servers/alice/-/activity", _Activity, {"governor": self}),
                 (rf"{base}/leases/{LEASE}/(stop|extend|keep|switch)", _Verb, {"governor": self}),
                 (rf"{base}/leases/{CHANGE}/(cancel)", _Verb, {"governor": self}),
             ]
@@ -405,6 +410,12 @@ class _Lease(_Answers):
         # The extension may have asked anew meanwhile, and left this question.
         with suppress(StreamClosedError):
             await self.finish(self.governor.view().model_dump_json())
+
+
+class _Activity(_Answers):
+    def post(self) -> None:
+        self.governor.told.append(Activity.model_validate_json(self.request.body))
+        self.set_status(204)
 
 
 class _Verb(_Answers):

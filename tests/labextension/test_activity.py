@@ -1,0 +1,153 @@
+"""What a server tells of itself: kernels, terminals, input, a full memory; and nothing else."""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from hub_ext.lease import Activity
+from labextension.activity import is_out_of_memory
+from tests.support.lab_governor import LabGovernor
+from tests.support.lab_identity import GUEST_TOKEN, OWNER_TOKEN
+from tests.support.lab_kernel import execute, kernel
+from tests.support.lab_server import LabServer, hub_environment, lab_server
+from tests.support.web import call
+
+QUICK = """
+c.ServerActivity.look_s = 0.1
+c.ServerActivity.every_s = 1.0
+c.ServerActivity.gap_s = 0.1
+"""
+
+
+@pytest.fixture(scope="module")
+def server(governor: LabGovernor, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    folder: Path = tmp_path_factory.mktemp("server")
+    with lab_server(folder, hub_environment(governor.url), config=QUICK) as running:
+        yield running
+
+
+def until(governor: LabGovernor, true: Callable[[Activity], bool], seconds: float = 20) -> Activity:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for told in governor.told[-3:]:
+            if true(told):
+                return told
+        time.sleep(0.05)
+    pytest.fail(f"never told; last: {governor.told[-1:]}")
+
+
+def kernel_state(server: LabServer, kernel_id: str) -> dict[str, str]:
+    address = f"{server.url}/api/kernels/{kernel_id}?no_track_activity=1"
+    found: dict[str, str] = call("GET", address, token=OWNER_TOKEN).json
+    return found
+
+
+def test_a_silent_cell_is_told_as_busy_with_its_begin_and_then_with_how_long_it_took(
+    server: LabServer, governor: LabGovernor
+) -> None:
+    with kernel(server) as kernel_id:
+        until(governor, lambda told: told.kernels == 1)
+        execute(server, kernel_id, "import time; time.sleep(4)")
+        told = until(governor, lambda told: told.kernels_busy == 1)
+        assert told.busy_since is not None
+        assert timedelta(0) <= told.at - told.busy_since < timedelta(seconds=4)
+        told = until(governor, lambda told: told.kernels_busy == 0 and bool(told.cell_s))
+        assert told.cell_s in {3, 4, 5}
+        assert told.cell_ended_at is not None
+    until(governor, lambda told: told.kernels == 0)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "raise RuntimeError('CUDA out of memory. Tried to allocate 20.00 GiB')",
+        "print('torch.OutOfMemoryError: caught and printed')",
+    ],
+)
+def test_a_full_memory_is_told_and_no_word_of_it(
+    server: LabServer, governor: LabGovernor, code: str
+) -> None:
+    before = datetime.now(UTC)
+    with kernel(server) as kernel_id:
+        until(governor, lambda told: told.kernels == 1)
+        execute(server, kernel_id, code)
+        told = until(
+            governor,
+            lambda told: told.out_of_memory_at is not None and told.out_of_memory_at > before,
+        )
+        assert "memory" not in told.model_dump_json().replace("out_of_memory_at", "")
+        # A kernel that is started again goes on being heard.
+        call("POST", f"{server.url}/api/kernels/{kernel_id}/restart", token=OWNER_TOKEN)
+        again = datetime.now(UTC)
+        execute(server, kernel_id, code)
+        until(
+            governor,
+            lambda told: told.out_of_memory_at is not None and told.out_of_memory_at > again,
+        )
+
+
+def test_looking_and_telling_moves_no_activity(server: LabServer, governor: LabGovernor) -> None:
+    with kernel(server) as kernel_id:
+        until(governor, lambda told: told.kernels == 1)
+        time.sleep(1)
+        before, told = kernel_state(server, kernel_id), len(governor.told)
+        status = call("GET", f"{server.url}/api/status?no_track_activity=1", token=OWNER_TOKEN)
+        call("POST", f"{server.url}/gpu-commons/input", token=OWNER_TOKEN, body={})
+        time.sleep(3)
+        assert len(governor.told) > told
+        after = kernel_state(server, kernel_id)
+        assert after["last_activity"] == before["last_activity"]
+        again = call("GET", f"{server.url}/api/status?no_track_activity=1", token=OWNER_TOKEN)
+        assert again.json["last_activity"] == status.json["last_activity"]
+
+
+def test_input_of_the_owner_counts_and_a_guests_does_not(
+    server: LabServer, governor: LabGovernor
+) -> None:
+    before = datetime.now(UTC)
+    assert call("POST", f"{server.url}/gpu-commons/input", token=GUEST_TOKEN, body={}).status == 204
+    time.sleep(1.5)
+    last = governor.told[-1]
+    assert last.input_at is None or last.input_at < before
+    assert call("POST", f"{server.url}/gpu-commons/input", token=OWNER_TOKEN, body={}).status == 204
+    until(governor, lambda told: told.input_at is not None and told.input_at > before)
+
+
+def test_terminals_are_counted(server: LabServer, governor: LabGovernor) -> None:
+    made = call("POST", f"{server.url}/api/terminals", token=OWNER_TOKEN, body={})
+    assert made.status == 200
+    until(governor, lambda told: told.terminals == 1)
+    call("DELETE", f"{server.url}/api/terminals/{made.json['name']}", token=OWNER_TOKEN)
+    until(governor, lambda told: told.terminals == 0)
+
+
+def test_a_governor_that_is_away_is_told_again_when_it_is_back(
+    server: LabServer, governor: LabGovernor
+) -> None:
+    governor.change(silent=True)
+    time.sleep(1)
+    governor.change(silent=False)
+    told = len(governor.told)
+    end = time.monotonic() + 10
+    while len(governor.told) == told and time.monotonic() < end:
+        time.sleep(0.05)
+    assert len(governor.told) > told
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "full"),
+    [
+        ("error", {"ename": "OutOfMemoryError", "evalue": "CUDA out of memory"}, True),
+        ("stream", {"text": "RESOURCE_EXHAUSTED: Out of memory while trying"}, True),
+        ("stream", {"text": "out of memory of what I ate"}, False),
+        ("execute_input", {"code": "# CUDA out of memory"}, False),
+        ("error", {}, False),
+    ],
+)
+def test_only_the_words_of_libraries_tell_of_a_full_memory(
+    kind: str, content: dict[str, str], full: bool
+) -> None:
+    assert is_out_of_memory({"msg_type": kind, "content": content}) is full
