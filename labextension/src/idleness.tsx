@@ -75,10 +75,9 @@ function Kept(props: ISectionProps): React.ReactElement | null {
 
 function Signal(props: { signal: ISignal; trans: TranslationBundle }): React.ReactElement {
   const { signal, trans } = props;
+  const source = signal.trust === 'user' ? trans.__('said by this server') : signal.source;
   const note =
-    signal.age_s === null
-      ? signal.source
-      : trans.__('%1, %2 old', signal.source, duration(signal.age_s, trans));
+    signal.age_s === null ? source : trans.__('%1, %2 old', source, duration(signal.age_s, trans));
   return (
     <Fact name={signalName(signal.name, trans)} note={note}>
       {verdictName(signal.state, trans)} · {signal.value}

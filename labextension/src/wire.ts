@@ -92,6 +92,8 @@ export interface ISignal {
   window_s: number;
   age_s: number | null;
   source: string;
+  /** Who could have forged it: nobody but who runs the machine, or the server's owner. */
+  trust: 'agent' | 'user';
 }
 
 export interface IVerdict {

@@ -354,8 +354,23 @@ export function countedName(state: string, trans: TranslationBundle): string {
 
 /** Name of a witness of an idle judgement: "cpu", or "gpu" and the device's id. */
 export function signalName(name: string, trans: TranslationBundle): string {
-  if (name === 'cpu') {
-    return trans.__('Processes');
-  }
-  return name.startsWith('gpu') ? trans.__('GPU') : name;
+  const [kind, device = ''] = name.split(' ', 2);
+  const known: Record<string, string> = {
+    cpu: trans.__('Processes'),
+    disk: trans.__('Disk'),
+    network: trans.__('Network'),
+    kernel: trans.__('Kernels'),
+    input: trans.__('Keys and pointer'),
+    gpu: trans.__('GPU'),
+    memory: trans.__('GPU memory'),
+    processes: trans.__('Processes that came or went on the GPU'),
+    power: trans.__('Power')
+  };
+  const said = known[kind ?? ''] ?? kind ?? name;
+  return device === '' ? said : trans.__('%1 %2', said, shortDevice(device));
+}
+
+/** So much of a device's id as tells it from its neighbours. */
+function shortDevice(id: string): string {
+  return id.length > 14 ? `${id.slice(0, 13)}…` : id;
 }

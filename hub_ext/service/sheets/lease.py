@@ -132,16 +132,33 @@ def signals(verdict: Verdict | None) -> list[dict[str, str]]:
     words = {"active": _("active"), "quiet": _("quiet"), "unknown": _("unknown")}
     return [
         {
-            "name": one.name,
+            "name": _witness(one.name),
             "state": words[one.state],
             "key": one.state,
             "value": one.value,
             "window": formats.span(one.window_s),
             "age": formats.span(one.age_s),
-            "source": one.source,
+            "source": _("the server itself") if one.trust == "user" else one.source,
         }
         for one in (verdict.signals if verdict else ())
     ]
+
+
+def _witness(name: str) -> str:
+    """Name of a witness for people: its kind, and the device where it is of one."""
+    kind, _space, device = name.partition(" ")
+    said = {
+        "cpu": _("CPU of its processes"),
+        "disk": _("disk"),
+        "network": _("network"),
+        "kernel": _("kernels"),
+        "input": _("keys and pointer"),
+        "gpu": _("GPU"),
+        "memory": _("GPU memory"),
+        "processes": _("processes that came or went on the GPU"),
+        "power": _("power"),
+    }.get(kind, kind)
+    return f"{said} {device}".rstrip()
 
 
 def lines(postings: Sequence[Posting], zone: str) -> list[dict[str, str]]:

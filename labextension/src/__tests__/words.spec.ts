@@ -13,6 +13,7 @@ import {
   newerWords,
   offerFacts,
   programWords,
+  signalName,
   standsWords,
   switchedWords,
   trouble
@@ -237,5 +238,18 @@ describe('a server that is called in', () => {
     for (const state of ['runs', 'done', 'failed', 'too-long', 'unusable'] as const) {
       expect(at(state)).toContain('before-stop program');
     }
+  });
+});
+
+describe('the witnesses of a judgement', () => {
+  it('are named by their kind and, where they are of one, by their device', () => {
+    expect(signalName('cpu', trans)).toBe('Processes');
+    expect(signalName('input', trans)).toBe('Keys and pointer');
+    expect(signalName('power sim-0', trans)).toBe('Power sim-0');
+    expect(signalName('memory GPU-8f1a22c0-dead-beef', trans)).toBe('GPU memory GPU-8f1a22c0-…');
+  });
+
+  it('are shown as they come where no name is known', () => {
+    expect(signalName('tea', trans)).toBe('tea');
   });
 });
