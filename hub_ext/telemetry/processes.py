@@ -1,11 +1,11 @@
-"""CPU of all processes of each lease: the second witness beside the GPU's own figures.
+"""CPU, disk and network of all processes of each lease: witnesses beside the GPU's own figures.
 
 A process belongs to a lease by GPU_COMMONS_LEASE_ID in its environment, else by its parents up
 to the server's process. What may not be read is unknown, never 0.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -13,6 +13,17 @@ import psutil
 
 from ..i18n import _
 from ..lease import LeaseId, ProcessRef, ProcessSample, WatchItem, WatchList
+from .accounting import (
+    SAME_PROCESS_S,
+    Group,
+    Key,
+    Read,
+    Seen,
+    cpu_millis,
+    disk_bytes_s,
+    flow_bytes_s,
+)
+from .netspaces import namespaces
 
 LEASE_VARIABLE = "GPU_COMMONS_LEASE_ID"
 
@@ -23,49 +34,19 @@ YOUNG_S = 10.0
 """A process is looked at anew while it is younger: a server is forked first and gets its own
 environment a moment later."""
 
-SAME_PROCESS_S = 2.0
-"""Two readings of one process's creation may differ so much: the kernel's boot time jitters."""
-
-
-class _Key(NamedTuple):
-    """A process, named so that a reused pid is another one."""
-
-    pid: int
-    created: float
-
-
-class _Seen(NamedTuple):
-    """One process of a lease at one read; CPU in seconds since it began."""
-
-    parent: int
-    own: float
-    reaped: float
-    """CPU of its children that ended and that it waited for, and of theirs."""
-
 
 class _Look(NamedTuple):
     """What was learnt of any process of the node when it was last examined."""
 
-    key: _Key
+    key: Key
     parent: int
     since_s: float
     lease: str | None
     readable: bool
 
 
-_Group = dict[_Key, _Seen]
-
-
-class _Read(NamedTuple):
-    """All processes of one lease at one read."""
-
-    at_s: float
-    wall_s: float
-    group: _Group
-
-
 class ProcessMeter:
-    """Reads the CPU of leases; each figure is over the time since the lease's former read.
+    """Reads what leases use; each figure is over the time since the lease's former read.
 
     Parameters
     ----------
@@ -83,8 +64,8 @@ class ProcessMeter:
         self._steady = steady
         self._wall = wall
         self._looks: dict[int, _Look] = {}
-        self._members: dict[_Key, LeaseId] = {}
-        self._former: dict[LeaseId, _Read] = {}
+        self._members: dict[Key, LeaseId] = {}
+        self._former: dict[LeaseId, Read] = {}
         self._reads = 0
 
     def read(self, watch: WatchList, now: datetime) -> tuple[ProcessSample, ...]:
@@ -93,36 +74,41 @@ class ProcessMeter:
         roots = {item.process.pid: item for item in watch.leases if item.process is not None}
         self._examine(at_s, roots.keys())
         self._members = self._owned(watch, roots)
-        groups: dict[LeaseId, _Group] = {item.lease_id: {} for item in watch.leases}
+        groups: dict[LeaseId, Group] = {item.lease_id: {} for item in watch.leases}
         for key, lease_id in self._members.items():
             if (seen := _look_at(key)) is not None:
                 groups[lease_id][key] = seen
-        samples = tuple(
-            self._sample(item, _Read(at_s, wall_s, groups[item.lease_id]), now)
-            for item in watch.leases
-        )
-        self._former = {
-            lease_id: _Read(at_s, wall_s, group) for lease_id, group in groups.items() if group
+        flows = namespaces((key.pid, lease_id) for key, lease_id in self._members.items())
+        reads = {
+            lease_id: Read(at_s, wall_s, group, flows.get(lease_id, {}))
+            for lease_id, group in groups.items()
         }
+        samples = tuple(self._sample(item, reads[item.lease_id], now) for item in watch.leases)
+        self._former = {lease_id: read for lease_id, read in reads.items() if read.group}
         return samples
 
-    def _sample(self, item: WatchItem, read: _Read, now: datetime) -> ProcessSample:
-        cpu_millis: int | None = None
+    def _sample(self, item: WatchItem, read: Read, now: datetime) -> ProcessSample:
         former = self._former.get(item.lease_id)
         reason = self._blind(item, read.group)
         if not reason and former is None:
             reason = _("first reading; the next one tells")
-        elif not reason and former is not None:
-            cpu_millis = _millis(former, read)
-        return ProcessSample(
+        sample = ProcessSample(
             lease_id=item.lease_id,
             at=now,
-            cpu_millis=cpu_millis,
+            cpu_millis=None,
             processes=len(read.group),
             absent=reason,
         )
+        if reason or former is None:
+            return sample
+        figures = {
+            "cpu_millis": cpu_millis(former, read),
+            "disk_bytes_s": disk_bytes_s(former, read),
+            "net_bytes_s": flow_bytes_s(former.flows, read.flows, read.at_s - former.at_s),
+        }
+        return sample.model_copy(update=figures)
 
-    def _blind(self, item: WatchItem, group: _Group) -> str:
+    def _blind(self, item: WatchItem, group: Group) -> str:
         """Why the processes found may not be all of the lease's; empty when they are."""
         if not group:
             return _("no process of this lease is found on this node")
@@ -151,7 +137,7 @@ class ProcessMeter:
             else:
                 self._looks.pop(pid, None)
 
-    def _owned(self, watch: WatchList, roots: Mapping[int, WatchItem]) -> dict[_Key, LeaseId]:
+    def _owned(self, watch: WatchList, roots: Mapping[int, WatchItem]) -> dict[Key, LeaseId]:
         """Tell the lease of each process that has one: its own claim, else its parent's."""
         wanted = {item.lease_id for item in watch.leases}
         owner: dict[int, LeaseId | None] = {}
@@ -190,7 +176,7 @@ class ProcessMeter:
 def _examined(pid: int, former: _Look | None, at_s: float) -> _Look | None:
     try:
         process = psutil.Process(pid)
-        key = _Key(pid, process.create_time())
+        key = Key(pid, process.create_time())
         parent = process.ppid()
     except (psutil.Error, OSError):
         return None
@@ -206,7 +192,7 @@ def _examined(pid: int, former: _Look | None, at_s: float) -> _Look | None:
     )
 
 
-def _is(key: _Key, process: ProcessRef) -> bool:
+def _is(key: Key, process: ProcessRef) -> bool:
     return (
         key.pid == process.pid
         and abs(key.created - process.created_us / 1_000_000) <= SAME_PROCESS_S
@@ -224,58 +210,30 @@ def _lease_in_environment(process: psutil.Process) -> tuple[str | None, bool]:
         return None, True
 
 
-def _look_at(key: _Key) -> _Seen | None:
+def _look_at(key: Key) -> Seen | None:
     try:
         process = psutil.Process(key.pid)
         with process.oneshot():
             if process.create_time() != key.created:
                 return None
             spent = process.cpu_times()
-            return _Seen(
+            return Seen(
                 parent=process.ppid(),
                 own=spent.user + spent.system,
                 reaped=spent.children_user + spent.children_system,
+                disk=_disk(process),
             )
     except (psutil.Error, OSError):
         return None
 
 
-def _millis(former: _Read, read: _Read) -> int | None:
-    """CPU between two reads in thousandths of a core; never negative.
-
-    A child that ended adds all its CPU to the parent that waited for it, also what was counted
-    while it lived; so that part is taken off again, but never more than the parent gained so.
-    """
-    span = read.at_s - former.at_s
-    if span <= 0:
+def _disk(process: psutil.Process) -> int | None:
+    """Bytes on block devices so far; None where they may not be read."""
+    if not hasattr(process, "io_counters"):
+        # A kernel that keeps no such account.
         return None
-    counted = _counted_before(former.group, read.group.keys())
-    spent = 0.0
-    for key, seen in read.group.items():
-        before = former.group.get(key)
-        if before is None:
-            # Older than the former read and not seen then: its past is no part of this period.
-            born_since = key.created >= former.wall_s - SAME_PROCESS_S
-            spent += seen.own + seen.reaped if born_since else 0.0
-            continue
-        spent += max(0.0, seen.own - before.own)
-        spent += max(0.0, seen.reaped - before.reaped - counted.get(key, 0.0))
-    return round(spent / span * 1000)
-
-
-def _counted_before(former: _Group, living: Iterable[_Key]) -> dict[_Key, float]:
-    """CPU that ended processes had at the former read, by the nearest parent that still lives."""
-    alive = set(living)
-    by_pid = {key.pid: key for key in former}
-    counted: dict[_Key, float] = {}
-    for key, seen in former.items():
-        if key in alive:
-            continue
-        above = by_pid.get(seen.parent)
-        passed: set[_Key] = set()
-        while above is not None and above not in alive and above not in passed:
-            passed.add(above)
-            above = by_pid.get(former[above].parent)
-        if above is not None and above in alive:
-            counted[above] = counted.get(above, 0.0) + seen.own + seen.reaped
-    return counted
+    try:
+        moved = process.io_counters()
+    except (psutil.Error, OSError, RuntimeError):
+        return None
+    return int(moved.read_bytes + moved.write_bytes)

@@ -7,15 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 import psutil
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hub_ext.lease import LeaseId, ProcessRef, ProcessSample, WatchItem, WatchList
 from hub_ext.telemetry import processes
-from hub_ext.telemetry.processes import ProcessMeter, _Key, _millis, _Read, _Seen
+from hub_ext.telemetry.processes import ProcessMeter
 
 LEASE = LeaseId("lease-under-test")
 BURN = "while True: pass"
@@ -29,12 +28,16 @@ def start() -> Iterator[Callable[..., psutil.Popen]]:
     """Start Python with some code; everything that came of it is ended at the end."""
     with ExitStack() as ends:
 
-        def run(code: str, *, lease: str | None = None) -> psutil.Popen:
+        def run(code: str, *, lease: str | None = None, stdin: int | None = None) -> psutil.Popen:
             environment = {k: v for k, v in os.environ.items() if k != "GPU_COMMONS_LEASE_ID"}
             if lease is not None:
                 environment["GPU_COMMONS_LEASE_ID"] = lease
             made = psutil.Popen(
-                [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True
+                [sys.executable, "-c", code],
+                env=environment,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                text=True,
             )
             ends.callback(_end, made)
             return made
@@ -50,8 +53,9 @@ def _end(top: psutil.Popen) -> None:
         with suppress(psutil.NoSuchProcess):
             one.kill()
     top.wait(timeout=10)
-    if top.stdout is not None:
-        top.stdout.close()
+    for pipe in (top.stdin, top.stdout):
+        if pipe is not None:
+            pipe.close()
 
 
 def ref(process: psutil.Popen) -> ProcessRef:
@@ -303,37 +307,53 @@ def test_a_read_costs_little(start: Callable[..., psutil.Popen]) -> None:
     assert (time.process_time() - before) / 20 < 0.02
 
 
-KEYS = st.sampled_from([_Key(pid, 100.0) for pid in range(2, 8)])
-SEEN = st.builds(
-    _Seen,
-    parent=st.integers(1, 8),
-    own=st.floats(0, 1000),
-    reaped=st.floats(0, 1000),
-)
-
-
-@given(
-    former=st.dictionaries(KEYS, SEEN), now=st.dictionaries(KEYS, SEEN), span=st.floats(0.01, 100)
-)
-def test_cpu_is_never_negative(
-    former: dict[_Key, _Seen], now: dict[_Key, _Seen], span: float
+def test_what_a_process_writes_to_a_disk_is_read(
+    start: Callable[..., psutil.Popen], tmp_path: Path
 ) -> None:
-    millis = _millis(_Read(0.0, 1000.0, former), _Read(span, 1000.0 + span, now))
-    assert millis is not None
-    assert millis >= 0
+    code = (
+        "import os, sys, time\n"
+        "print('ready', flush=True)\n"
+        "sys.stdin.readline()\n"
+        f"f = os.open({str(tmp_path / 'data')!r}, os.O_WRONLY | os.O_CREAT)\n"
+        "os.write(f, b'x' * (8 << 20)); os.fsync(f)\n"
+        "print('written', flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    top = start(code, lease=LEASE, stdin=subprocess.PIPE)
+    settled(top)
+    meter, watch = ProcessMeter(), watching(ref(top))
+    read(meter, watch)
+    assert over(meter, watch, 0.1).disk_bytes_s == 0
+    if not counts_writes(tmp_path):
+        pytest.skip("this file system counts no bytes written")
+    top.stdin.write("go\n")
+    top.stdin.flush()
+    settled(top, "written")
+    moved = read(meter, watch).disk_bytes_s
+    assert moved is not None
+    assert moved > 1 << 20
 
 
-@given(own=st.integers(0, 500), child=st.integers(0, 500), later=st.integers(0, 500))
-def test_a_child_that_ends_adds_only_what_it_spent_since(own: int, child: int, later: int) -> None:
-    parent, gone = _Key(2, 100.0), _Key(3, 100.0)
-    former = {parent: _Seen(1, own, 0), gone: _Seen(2, child, 0)}
-    now = {parent: _Seen(1, own, child + later)}
-    assert _millis(_Read(0, 1000.0, former), _Read(1, 1001.0, now)) == later * 1000
+def counts_writes(folder: Path) -> bool:
+    """Whether the kernel counts what is written here: it does not in memory."""
+    me = psutil.Process()
+    before = me.io_counters().write_bytes
+    (folder / "probe").write_bytes(b"x" * (1 << 20))
+    return bool(me.io_counters().write_bytes > before)
 
 
-@given(busy=st.integers(0, 500), gone=st.integers(0, 500))
-def test_an_orphan_that_nobody_waited_for_hides_no_other_work(busy: int, gone: int) -> None:
-    parent, orphan = _Key(2, 100.0), _Key(3, 100.0)
-    former = {parent: _Seen(1, 0, 0), orphan: _Seen(2, gone, 0)}
-    now = {parent: _Seen(1, busy, 0)}
-    assert _millis(_Read(0, 1000.0, former), _Read(1, 1001.0, now)) == busy * 1000
+def test_a_disk_figure_that_may_not_be_read_is_unknown_and_the_cpu_is_not(
+    start: Callable[..., psutil.Popen], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(process: psutil.Process) -> None:
+        raise psutil.AccessDenied(process.pid)
+
+    monkeypatch.setattr(psutil.Process, "io_counters", denied)
+    sample = over(ProcessMeter(), watching(ref(start(BURN, lease=LEASE))))
+    assert sample.disk_bytes_s is None
+    assert sample.cpu_millis is not None
+    assert sample.cpu_millis > BUSY_MILLIS
+
+
+def test_the_network_of_the_machine_is_nobodys(start: Callable[..., psutil.Popen]) -> None:
+    assert over(ProcessMeter(), watching(ref(start(IDLE, lease=LEASE)))).net_bytes_s is None
