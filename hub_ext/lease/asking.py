@@ -92,8 +92,10 @@ class Device(Value):
 
     `start` and `size` are a MIG placement in memory slices (NVIDIA's axis); None on a whole GPU.
     `gpu` is the index on its node. `wired` says how a whole GPU is joined to others of its node, as
-    the driver told; None is unknown. `shared_by` is the number of time-shares of its GPU, of which
-    this is one: its id is the GPU's with a number behind.
+    the driver told; None is unknown. `virtual` is a GPU that a hypervisor lets its machine have
+    beside others; None is unknown where it was found, and no where it is declared. `shared_by` is
+    the number of time-shares of its GPU, of which this is one: its id is the GPU's with a number
+    behind.
     """
 
     id: DeviceId
@@ -107,6 +109,7 @@ class Device(Value):
     shared_by: int | None = None
     simulated: bool = False
     wired: "Wired | None" = None
+    virtual: bool | None = None
 
     @property
     def part(self) -> str | None:

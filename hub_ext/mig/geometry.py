@@ -212,6 +212,10 @@ class PoolLike(Protocol):
     def nodes(self) -> Sequence[NodeLike]:
         """Its machines."""
 
+    @property
+    def vgpu(self) -> str | None:
+        """Profile of its virtual GPUs; None where they are real."""
+
 
 def cuts(node: NodeLike) -> tuple[Cut, ...]:
     """One cut for each GPU of a node; GPUs that the policy does not mention are whole."""
@@ -230,12 +234,15 @@ def declared_devices(pool_name: str, pool: PoolLike) -> tuple[Device, ...]:
     UnitError
         When a GPU is cut into something its model cannot have.
     """
-    return tuple(
+    devices = (
         device
         for node in pool.nodes
         for gpu, cut in enumerate(cuts(node))
         for device in _of_gpu(PoolName(pool_name), pool.model, node.name, gpu, cut)
     )
+    if pool.vgpu is None:
+        return tuple(devices)
+    return tuple(one.model_copy(update={"virtual": True}) for one in devices)
 
 
 def _of_gpu(pool: PoolName, model: str, node: str, gpu: int, cut: Cut) -> Iterator[Device]:

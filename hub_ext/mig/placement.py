@@ -138,6 +138,10 @@ class _Gpu(NamedTuple):
     def cut(self) -> Counter[str | None]:
         return Counter(one.part for one in self.devices)
 
+    @property
+    def virtual(self) -> bool | None:
+        return self.devices[0].virtual
+
     def as_for(self, wanted: "_Gpu") -> "_Gpu":
         """Take a whole GPU that was found as the time-shares of it that are declared."""
         shared_by = wanted.devices[0].shared_by
@@ -171,7 +175,8 @@ def usable(
     Returns
     -------
     The usable devices, with the ids found and the pools declared, in declared order; and one
-    sentence for each difference. A slot with nothing found is not usable.
+    sentence for each difference. A slot with nothing found is not usable, nor one of a real GPU
+    where a virtual one was found: its lease would promise more than there is.
     """
     wanted = _gpus(declared)
     there = _gpus(device for inventory in found for device in inventory.devices)
@@ -182,6 +187,9 @@ def usable(
     for gpu, match in zip(wanted, matches, strict=True):
         if match is None:
             drift.append(_absent(gpu, problems))
+            continue
+        drift.extend(_virtual(gpu, match))
+        if match.virtual and not gpu.virtual:
             continue
         shown = match.as_for(gpu)
         paired = _paired(gpu, shown)
@@ -282,6 +290,21 @@ def _paired(wanted: _Gpu, match: _Gpu) -> list[Device]:
         )
         for slot, real in pairs
     ]
+
+
+def _virtual(wanted: _Gpu, match: _Gpu) -> list[str]:
+    """Say where a virtual GPU is declared as a real one, or the other way round."""
+    if match.virtual is None or match.virtual == bool(wanted.virtual):
+        return []
+    words = (
+        _(
+            "{node} GPU {index} is a virtual one, and pool {pool} promises real ones, so nobody "
+            "gets it; move it to a pool with `vgpu`"
+        )
+        if match.virtual
+        else _("{node} GPU {index} is a real one, and pool {pool} has virtual ones")
+    )
+    return [words.format(node=match.node, index=match.gpu, pool=wanted.pool)]
 
 
 def _differences(wanted: _Gpu, match: _Gpu, paired: int) -> list[str]:

@@ -15,7 +15,7 @@ import pynvml
 from ..errors import GpuCommonsError, IntruderError
 from ..i18n import _
 from ..lease import Device, DeviceHealth, DeviceId, DeviceSample, FaultSign, Inventory, PoolName
-from .nvml_calls import cut, memory, mig_profile, placement, whole_percent
+from .nvml_calls import cut, memory, mig_profile, placement, virtual, whole_percent
 from .nvml_faults import FaultWatch
 from .nvml_gpm import Gpm, GpmMeter
 from .nvml_power import PowerMeter
@@ -239,6 +239,7 @@ class Driver:
                 node=self._node,
                 gpu=index,
                 model=model,
+                virtual=virtual(parent),
             )
             yield _Slot(device, parent, parent, gpu, None)
             return

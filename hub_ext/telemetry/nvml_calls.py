@@ -26,6 +26,20 @@ def cut(parent: Any) -> bool:  # noqa: ANN401 - a ctypes handle
         raise
 
 
+def virtual(handle: Any) -> bool | None:  # noqa: ANN401 - a ctypes handle
+    """Whether a hypervisor lets this machine have a part of a GPU; None where nobody tells.
+
+    A GPU that is passed through is a real one: nobody else has it.
+    """
+    try:
+        mode = int(pynvml.nvmlDeviceGetVirtualizationMode(handle))
+    except pynvml.NVMLError as error:
+        if error.value in {pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND}:
+            return None
+        raise
+    return bool(mode == pynvml.NVML_GPU_VIRTUALIZATION_MODE_VGPU)
+
+
 def placement(parent: Any, instance: int) -> tuple[int | None, int | None]:  # noqa: ANN401 - a ctypes handle
     """Start and size on the placement axis; None where only root may ask and we are not."""
     try:

@@ -30,7 +30,7 @@ struct gpu {
   uint32_t code, mig, util, util_code, memory_code, gpm, info_code;
   uint32_t xid, registered, ecc, ecc_code, recovery, recovery_code; /* xid: told once, then 0 */
   uint32_t processes, process_code, sm, dram; /* process_code: of the whole GPU alone */
-  uint32_t pad;
+  uint32_t virtualised; /* 0: the driver does not tell; else NVML's mode + 1 */
   uint64_t total, used, energy;
   struct process process[PROCESSES];
   char uuid[96], name[96];
@@ -130,6 +130,12 @@ int nvmlDeviceGetMigMode(void *h, unsigned *now, unsigned *later) {
   DEVICE(h);
   if (s) return INVALID;
   *now = *later = g->mig;
+  return OK;
+}
+int nvmlDeviceGetVirtualizationMode(void *h, unsigned *mode) {
+  DEVICE(h);
+  if (s || !g->virtualised) return NOT_SUPPORTED;
+  *mode = g->virtualised - 1;
   return OK;
 }
 int nvmlDeviceGetMaxMigDeviceCount(void *h, unsigned *count) { DEVICE(h); *count = SLOTS; return OK; }

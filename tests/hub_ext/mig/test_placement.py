@@ -236,3 +236,31 @@ def test_product_names_are_recognised_by_table_and_by_words() -> None:
     assert same_model("l40s", "NVIDIA L40S")
     assert not same_model("a100-80gb", "NVIDIA A100-SXM4-40GB")
     assert not same_model("l4", "NVIDIA L40S")
+
+
+def test_a_virtual_gpu_is_nobodys_where_the_policy_promises_real_ones() -> None:
+    one = Pool(model="l40s", nodes=(Node(name="a", gpus=2),))
+    found = inventory(
+        "a",
+        real("a", 0, "NVIDIA L40S").model_copy(update={"virtual": True}),
+        real("a", 1, "NVIDIA L40S").model_copy(update={"virtual": False}),
+    )
+    devices, drift = usable(declared_devices("w", one), [found])
+    assert spots(devices) == [("a", 1, None)]
+    (words,) = drift
+    assert "a GPU 0 is a virtual one" in words
+    assert "move it to a pool with `vgpu`" in words
+
+
+def test_a_pool_of_virtual_gpus_takes_them_and_says_where_one_is_real_or_nobody_tells() -> None:
+    pool = Pool(model="h100-20c", vgpu="H100-20C", nodes=(Node(name="a", gpus=3),))
+    found = inventory(
+        "a",
+        *(
+            real("a", gpu, "NVIDIA H100-20C").model_copy(update={"virtual": told})
+            for gpu, told in enumerate((True, False, None))
+        ),
+    )
+    devices, drift = usable(declared_devices("v", pool), [found])
+    assert spots(devices) == [("a", 0, None), ("a", 1, None), ("a", 2, None)]
+    assert drift == ("a GPU 1 is a real one, and pool v has virtual ones",)

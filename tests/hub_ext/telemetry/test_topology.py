@@ -1,4 +1,4 @@
-"""How GPUs are joined, as the driver tells it of pairs."""
+"""How GPUs are joined, as the driver tells it of pairs, and which of them are virtual."""
 
 import pytest
 
@@ -47,3 +47,16 @@ def test_the_agent_reports_what_the_driver_tells_and_nothing_where_it_does_not(
     assert first.nvlink == 0
     assert other is not None
     assert other.nvlink is None
+
+
+def test_a_part_of_a_gpu_from_a_hypervisor_is_told_from_a_whole_one(
+    driver: FakeDriver, reader: GuardedNvml
+) -> None:
+    """Modes of NVML, one more than there: 0 is a driver that does not tell."""
+    for told in (0, 1, 2, 3):
+        driver.add_gpu().virtualised = told
+    seen = until(
+        reader,
+        lambda one: [gpu.virtual for gpu in one.inventory.devices] == [None, False, False, True],
+    )
+    assert not seen.inventory.problem
