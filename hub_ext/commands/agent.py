@@ -20,6 +20,7 @@ from ..parent import watch_parent
 from ..telemetry.agent import Agent, Holdings
 from ..telemetry.guarded import GuardedNvml, driver_found
 from ..telemetry.inbox import Inbox
+from ..telemetry.outbox import Outbox
 from ..telemetry.sample import Reader
 
 NVML_PERIOD_S = 10.0
@@ -70,6 +71,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=env.get("GPU_COMMONS_KUBELET_SOCKET"),
         help=_("the kubelet's pod-resources socket, which tells which server holds which GPU"),
     )
+    parser.add_argument(
+        "--outbox",
+        type=Path,
+        default=env.get("GPU_COMMONS_OUTBOX"),
+        help=_(
+            "folder that keeps an hour of readings while the governor is away "
+            "(GPU_COMMONS_OUTBOX; default outbox/ in the state directory)"
+        ),
+    )
     parser.add_argument("--period", type=float, help=_("seconds between two readings"))
 
 
@@ -92,7 +102,14 @@ def run(args: argparse.Namespace) -> int:
     period_s = wanted_s or (NVML_PERIOD_S if source == "nvml" else SIMULATED_PERIOD_S)
     reader = _reader(source, args, period_s)
     try:
-        agent = partial(Agent, reader, node=args.node, period_s=period_s, holdings=_holdings(args))
+        agent = partial(
+            Agent,
+            reader,
+            node=args.node,
+            period_s=period_s,
+            holdings=_holdings(args),
+            outbox=_outbox(args),
+        )
         asyncio.run(_work(agent, args.url, inbox_token))
     finally:
         reader.close()
@@ -110,6 +127,13 @@ def _holdings(args: argparse.Namespace) -> Holdings | None:
             _("Asking the kubelet needs the extra `kubernetes`: {why}").format(why=error)
         ) from error
     return Kubelet(Path(args.kubelet_socket)).holdings
+
+
+def _outbox(args: argparse.Namespace) -> Outbox | None:
+    """Where readings wait for the governor; None where neither a folder nor a state is named."""
+    if args.outbox:
+        return Outbox(Path(args.outbox))
+    return Outbox(Path(args.state) / "outbox") if args.state else None
 
 
 async def _work(agent: Callable[[Inbox], Agent], url: str, token: str) -> None:

@@ -117,6 +117,8 @@ class SampleBatch(Value):
     it did not answer."""
     strays: tuple[StrayProcess, ...] | None = None
     """None where the processes on devices cannot be told apart from here."""
+    late: bool = False
+    """Read while the governor was away: it is kept, and says nothing of how things are now."""
 
 
 class WatchItem(Value):

@@ -3,7 +3,7 @@
 A batch decides nothing.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ..lease import (
     Device,
@@ -24,17 +24,23 @@ from .unenforced import note_idle
 def take(desk: Desk, batch: SampleBatch, *, now: datetime) -> WatchList:
     """Keep what an agent read, and list the leases that it should watch on its node."""
     before = desk.floor.told_at(batch.node)
-    wanted = desk.floor.take(batch, now=now)
-    desk.held_for.take(batch, now)
+    wanted = False
+    if not batch.late:
+        wanted = desk.floor.take(batch, now=now)
+        desk.held_for.take(batch, now)
     policy = desk.book.known
     if policy is not None:
         batch = told_apart(batch, desk.floor.devices(policy, now=now)[0])
     with desk.turn(now) as turn:
         leases = turn.tx.leases()
     held = {lease.id: desk.held_for.devices(lease, now) for lease in leases if lease.holding}
-    holders = {device.id: lease for lease, devices in held.items() for device in devices}
+    then = {lease.id for lease in leases if not batch.late or _held_at(lease, batch)}
+    holders = {
+        device.id: lease for lease, devices in held.items() if lease in then for device in devices
+    }
     desk.samples.add(batch, now=now, holders=holders)
-    check(desk, batch, leases, now=now, before=before)
+    if not batch.late:
+        check(desk, batch, leases, now=now, before=before)
     return WatchList(
         leases=tuple(
             item
@@ -43,6 +49,12 @@ def take(desk: Desk, batch: SampleBatch, *, now: datetime) -> WatchList:
         ),
         inventory_wanted=wanted,
     )
+
+
+def _held_at(lease: OpenLease, batch: SampleBatch) -> bool:
+    """Whether a lease had its devices already when a late batch was read."""
+    read_since = batch.sent_at - timedelta(seconds=batch.period_s)
+    return lease.assigned_at is not None and lease.assigned_at <= read_since
 
 
 def _item(lease: OpenLease, held: tuple[Device, ...], node: str) -> WatchItem | None:

@@ -1,7 +1,8 @@
 """The agent's loop: read, report, keep the list of what to watch.
 
-It decides nothing and keeps nothing on disk. While the governor is away it goes on reading, so
-that no counter starts anew, and reports within a second of its return.
+It decides nothing. While the governor is away it goes on reading, so that no counter starts anew,
+keeps what it read in an outbox, and reports within a second of the governor's return: first what is
+so now, then what was.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from ..lease import (
     WatchItem,
     WatchList,
 )
+from .outbox import Outbox
 from .processes import ProcessMeter
 from .sample import Reader, Reading
 
@@ -65,9 +67,11 @@ class Agent:
         Seconds between two readings; raised to what the reader's source bears.
     holdings
         Who holds the devices of this machine; None where no kubelet can be asked.
+    outbox
+        Keeps what the governor did not take; None where that is lost.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it works with, each named at its call
         self,
         reader: Reader,
         governor: Governor,
@@ -75,6 +79,7 @@ class Agent:
         node: str,
         period_s: float,
         holdings: Holdings | None = None,
+        outbox: Outbox | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._reader = reader
@@ -87,6 +92,7 @@ class Agent:
         self._told: dict[str, tuple[tuple[Device, ...], str]] = {}
         self._away = ""
         self._holdings = holdings
+        self._outbox = outbox
         self._mute = ""
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -97,6 +103,8 @@ class Agent:
             # In a thread: /proc can be slow, and a signal should be heard meanwhile.
             batches = await asyncio.to_thread(self._batches)
             await self._deliver(batches, stop, next_s)
+            if self._outbox is not None:
+                await self._catch_up(self._outbox, batches, stop, next_s)
             await _rest(stop, next_s - loop.time())
 
     def _batches(self) -> list[SampleBatch]:
@@ -149,7 +157,7 @@ class Agent:
     async def _deliver(
         self, batches: list[SampleBatch], stop: asyncio.Event, until_s: float
     ) -> None:
-        """Try until all are taken, or the next reading is due."""
+        """Try until all are taken, or the next reading is due; those not taken stay in the list."""
         loop = asyncio.get_running_loop()
         rest_s = FIRST_REST_S
         while batches and not stop.is_set():
@@ -169,6 +177,27 @@ class Agent:
                     self._told[batch.node] = (inventory.devices, inventory.problem)
                 batches.pop(0)
                 self._say_back()
+
+    async def _catch_up(
+        self, outbox: Outbox, left: list[SampleBatch], stop: asyncio.Event, until_s: float
+    ) -> None:
+        """Keep what was not taken; where all was, hand over what was kept before, oldest first."""
+        for batch in left:
+            # What is there now is asked anew; who held what then is no news, and may be wrong.
+            past = batch.model_copy(update={"inventory": None, "holdings": None})
+            await asyncio.to_thread(outbox.put, past)
+        loop = asyncio.get_running_loop()
+        while not left and not stop.is_set() and loop.time() < until_s:
+            kept = await asyncio.to_thread(outbox.oldest, self._now())
+            if kept is None:
+                return
+            path, batch = kept
+            try:
+                await self._governor.post(batch)
+            except UnreachableError as error:
+                self._say_away(str(error))
+                return
+            await asyncio.to_thread(outbox.drop, path)
 
     def _is_news(self, inventory: Inventory | None) -> bool:
         """Whether the governor should be told which devices there are; they seldom change."""
