@@ -29,7 +29,7 @@ LAB_SOURCES := $(shell find labextension/src labextension/style labextension/sch
   labextension/package.json labextension/tsconfig.json
 PY_SOURCES := hub_ext spawner labextension tests config docs/conf.py
 
-.PHONY: help demo test test-python test-lab test-again test-kube lint types format bench chaos conformance docs build lab lock strings gpu-check focus-validator clean
+.PHONY: help demo test test-python test-lab test-again test-kube lint types format bench chaos conformance matrix docs build lab lock strings gpu-check focus-validator clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ chaos: $(DEV_READY) $(NPM_READY) ## disturb a busy hub on purpose: SEED=7 MINUTE
 
 conformance: $(DEV_READY) $(NPM_READY) ## run JupyterHub's own suites against our spawners; KUBESPAWNER_SOURCE=DIR adds KubeSpawner's
 	@$(BIN)/python -m tests.conformance $(if $(ACCEPT),--accept)
+
+matrix: $(DEV_READY) ## run the tests of NVML with each supported nvidia-ml-py; VERSIONS='13.580.65 …' for some
+	@$(BIN)/python -m tests.matrix $(VERSIONS)
 
 docs: $(DEV_READY) ## build the documentation; a warning is an error
 	@$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html

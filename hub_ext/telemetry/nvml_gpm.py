@@ -24,6 +24,10 @@ class _Pair:
 
     older: Any
     newer: Any
+    asked: Any
+    """The question to the driver, 13 KB of it: made once, as making it costs more than asking."""
+    rows: tuple[Any, ...]
+    """The parts of `asked` that its answer stands in, one a metric."""
     taken_s: float | None = None
 
 
@@ -68,8 +72,7 @@ class GpmMeter:
         if pair is None:
             if not pynvml.nvmlGpmQueryDeviceSupport(parent).isSupportedDevice:
                 return None, _("this GPU model has no figure for MIG devices")
-            pair = _Pair(pynvml.nvmlGpmSampleAlloc(), pynvml.nvmlGpmSampleAlloc())
-            self._pairs[device] = pair
+            pair = self._pairs[device] = _pair(whole=instance is None)
         now_s = time.monotonic()
         if pair.taken_s is not None and now_s - pair.taken_s < SHORTEST_S:
             return None, _("read too soon after the former reading")
@@ -84,7 +87,7 @@ class GpmMeter:
         return _between(pair, whole=instance is None), ""
 
 
-def _between(pair: _Pair, *, whole: bool) -> Gpm:
+def _pair(*, whole: bool) -> _Pair:
     wanted = [
         pynvml.NVML_GPM_METRIC_GRAPHICS_UTIL,
         pynvml.NVML_GPM_METRIC_SM_UTIL,
@@ -96,19 +99,24 @@ def _between(pair: _Pair, *, whole: bool) -> Gpm:
     asked = pynvml.c_nvmlGpmMetricsGet_t()
     asked.version = pynvml.NVML_GPM_METRICS_GET_VERSION
     asked.numMetrics = len(wanted)
-    asked.sample1, asked.sample2 = pair.older, pair.newer
-    for number, metric in enumerate(wanted):
-        asked.metrics[number].metricId = metric
-    metrics = pynvml.nvmlGpmMetricsGet(asked).metrics
-    if metrics[0].nvmlReturn != pynvml.NVML_SUCCESS:
-        raise pynvml.NVMLError(metrics[0].nvmlReturn)
-    value = float(metrics[0].value)
+    rows = tuple(asked.metrics[number] for number in range(len(wanted)))
+    for row, metric in zip(rows, wanted, strict=True):
+        row.metricId = metric
+    return _Pair(pynvml.nvmlGpmSampleAlloc(), pynvml.nvmlGpmSampleAlloc(), asked, rows)
+
+
+def _between(pair: _Pair, *, whole: bool) -> Gpm:
+    pair.asked.sample1, pair.asked.sample2 = pair.older, pair.newer
+    pynvml.nvmlGpmMetricsGet(pair.asked)
+    code = pair.rows[0].nvmlReturn
+    if code != pynvml.NVML_SUCCESS:
+        raise pynvml.NVMLError(code)
+    value = float(pair.rows[0].value)
     percent = _percent(value)
     if percent is None:
         raise ValueError(_("the driver says {value} %").format(value=value))
     told = [
-        float(metrics[number].value) if metrics[number].nvmlReturn == pynvml.NVML_SUCCESS else None
-        for number in range(1, len(wanted))
+        float(row.value) if row.nvmlReturn == pynvml.NVML_SUCCESS else None for row in pair.rows[1:]
     ]
     pcie = [] if not whole else told[2:]
     return Gpm(percent, _percent(told[0]), _percent(told[1]), _kib(pcie))
