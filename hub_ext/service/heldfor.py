@@ -4,9 +4,10 @@ The device plugin of a machine chooses; its kubelet tells the agent, by containe
 tells the governor which lease a container belongs to. Until both are known nothing is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from ..lease import Device, DeviceHolding, DeviceId, LeaseId, OpenLease, SampleBatch
 from .slots import SLOT
@@ -18,34 +19,69 @@ Place = tuple[str, str]
 """Namespace and name of a server's container, as Kubernetes has them."""
 
 
+class _Word(NamedTuple):
+    """What a machine's kubelet told, when, how long that stands, and which devices each has."""
+
+    at: datetime
+    lasts: timedelta
+    devices: dict[Place, list[DeviceId]]
+
+    def stands(self, now: datetime) -> bool:
+        """Whether it says anything of now."""
+        return timedelta(0) <= now - self.at <= self.lasts
+
+
+def _by_place(holdings: Iterable[DeviceHolding]) -> dict[Place, list[DeviceId]]:
+    devices: dict[Place, list[DeviceId]] = {}
+    for one in holdings:
+        devices.setdefault((one.namespace, one.pod), []).append(one.device)
+    return devices
+
+
 @dataclass
 class HeldFor:
     """The newest word of each machine's kubelet, and of the cluster."""
 
-    _told: dict[str, tuple[datetime, timedelta, tuple[DeviceHolding, ...]]] = field(
-        default_factory=dict
-    )
-    _leases: dict[Place, LeaseId] = field(default_factory=dict)
+    _told: dict[str, _Word] = field(default_factory=dict)
+    _nodes: dict[Place, set[str]] = field(default_factory=dict)
+    """Machines whose kubelet named a container; each lease is asked for with every batch, so
+    looking through what all kubelets told is too dear."""
+    _places: dict[LeaseId, list[Place]] = field(default_factory=dict)
 
     def take(self, batch: SampleBatch, now: datetime) -> None:
         """Take what a machine's kubelet tells; where it did not answer, the last word ages."""
         if batch.holdings is not None:
             lasts = timedelta(seconds=max(STALE_S, 5 * batch.period_s))
-            self._told[batch.node] = (now, lasts, batch.holdings)
+            former = self._told.get(batch.node)
+            word = self._told[batch.node] = _Word(now, lasts, _by_place(batch.holdings))
+            for place in former.devices if former else ():
+                self._forget(place, batch.node)
+            for place in word.devices:
+                self._nodes.setdefault(place, set()).add(batch.node)
 
     def take_servers(self, servers: Mapping[Place, LeaseId]) -> None:
         """Take which lease each server's container is of."""
-        self._leases = dict(servers)
+        places: dict[LeaseId, list[Place]] = {}
+        for place, lease_id in servers.items():
+            places.setdefault(lease_id, []).append(place)
+        self._places = places
 
     def ids(self, lease_id: LeaseId, now: datetime) -> dict[DeviceId, str]:
         """Give the devices that a lease holds, each with its machine; none where none is known."""
         return {
-            one.device: node
-            for node, (at, lasts, holdings) in self._told.items()
-            if timedelta(0) <= now - at <= lasts
-            for one in holdings
-            if self._leases.get((one.namespace, one.pod)) == lease_id
+            device: node
+            for place in self._places.get(lease_id, ())
+            for node in self._nodes.get(place, ())
+            if self._told[node].stands(now)
+            for device in self._told[node].devices[place]
         }
+
+    def _forget(self, place: Place, node: str) -> None:
+        """Take a machine from those that name a container."""
+        nodes = self._nodes[place]
+        nodes.discard(node)
+        if not nodes:
+            del self._nodes[place]
 
     def devices(self, lease: OpenLease, now: datetime) -> tuple[Device, ...]:
         """Give the devices of a lease by their own ids, where it holds places and they are known.

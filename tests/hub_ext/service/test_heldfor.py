@@ -111,3 +111,17 @@ def test_its_use_is_summed_for_the_lease(site: Site) -> None:
         told(site, 50)
     used = site.governor._desk.samples.used(site.now.replace(hour=0), site.now)
     assert used[grant.lease_id].peak_percent == 50
+
+
+def test_a_device_that_went_to_another_container_is_the_former_ones_no_more(site: Site) -> None:
+    grant = known(site)
+    told(site, 40)
+    (real,) = site.governor.held_devices(site.lease(grant), now=site.now)
+    assert real == REAL
+    site.later(20)
+    told(site, 40, pod="jupyter-somebody")
+    (place,) = site.governor.held_devices(site.lease(grant), now=site.now)
+    assert place.startswith("slot-")
+    site.later(20)
+    told(site, 40)
+    assert site.governor.held_devices(site.lease(grant), now=site.now) == [REAL]
