@@ -80,8 +80,8 @@ class Samples:
         def work(connection: Connection) -> None:
             keep(connection, batch, now, holders)
             if self._pruned_at is None or abs(now - self._pruned_at) >= PRUNE_EVERY:
-                prune(connection, now)
-                self._pruned_at = now
+                # What is left over goes with the next batches.
+                self._pruned_at = None if prune(connection, now) else now
 
         self._safely(work, None)
 

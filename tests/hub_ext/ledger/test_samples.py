@@ -127,6 +127,20 @@ def test_old_readings_go_and_their_sums_stay(samples: Samples) -> None:
     assert samples.used(NOON, NOON + HOUR) == {}
 
 
+def test_a_great_many_old_readings_go_with_several_batches(
+    samples: Samples, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readings.prune, "__kwdefaults__", {"most": 10})
+    samples.add(batch(*(reading(n, 50) for n in range(35))), now=LATER, holders={ONE: LEASE})
+    later = NOON + readings.RAW_KEPT + HOUR
+    left = []
+    for _batch in range(5):
+        samples.add(batch(), now=later, holders={})
+        left.append(len(samples.recent(ONE, NOON)))
+    assert left == [25, 15, 5, 0, 0]
+    assert samples.used(NOON, LATER)[LEASE].peak_percent == 50
+
+
 def test_a_file_that_is_no_database_is_moved_aside(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"nonsense" * 1000)
     samples = Samples.open(tmp_path)
