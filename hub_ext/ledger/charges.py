@@ -3,7 +3,7 @@
 Amounts come from `metering`; nothing is calculated here.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -160,6 +160,13 @@ class Charges(Records):
         What crosses its borders counts as far as it lies inside.
         """
         return self._known.tally.of(stretch, lambda: self._lines_of(stretch))
+
+    def team_sums(self, stretch: Stretch) -> Mapping[str, int]:
+        """Sum up by team what `charged` gives, for one who asks once."""
+        sums = Sums()
+        for line in self._lines_of(stretch):
+            sums.add(line)
+        return sums.of_team
 
     def _lines_of(self, stretch: Stretch) -> Iterator[Line]:
         first, last = instant_us(stretch.start), instant_us(stretch.end)

@@ -67,6 +67,8 @@ from .kueuebook import book_for
 from .monthclosing import closed_until
 from .monthcore import MonthCore
 from .outages import read
+from .outlookcore import OutlookCore
+from .pastdays import PastDays
 from .policybook import PolicyBook
 from .queuecore import QueueCore
 from .reservingcore import ReservingCore
@@ -92,6 +94,7 @@ class Governor(
     SamplesCore,
     AnomalyCore,
     MonthCore,
+    OutlookCore,
 ):
     """One hub's governor.
 
@@ -127,6 +130,7 @@ class Governor(
             pins=pinbook.read(ledger),
             closed_until=closed_until(ledger),
         )
+        self._past_days = PastDays()
 
     # Policy
 

@@ -42,6 +42,9 @@ AT_NEWS = frozenset({"queue", "calls", "reservations", "starts", "kueue"})
 DEMANDS_S = 120.0
 """Between two looks at how Kueue is set up, in seconds: people change it by hand, and seldom."""
 
+PAST_DAYS_PAUSE_S = 0.05
+"""Between two turns that read past days, in seconds."""
+
 TRIES = 3
 """A plan that was overtaken is made again so often; then it is made where nothing overtakes it."""
 
@@ -108,6 +111,7 @@ class Loops:
             "starts": (self._starter.begin, self.settings.intents_s),
             "unused": (self._unused, self.settings.cycle_s),
             "budgets": (self._budgets, self.settings.cycle_s),
+            "outlooks": (self._outlooks, self.settings.cycle_s),
             "looks": (self.look, self.settings.look_s),
             **self._on_kueue(),
             **self._on_kubernetes(),
@@ -180,6 +184,13 @@ class Loops:
 
     async def _budgets(self) -> None:
         await self.core.run(lambda governor, now: governor.tend_budgets(now=now))
+
+    async def _outlooks(self) -> None:
+        more = True
+        while more:
+            more = await self.core.run(lambda governor, now: governor.read_past_days(now=now))
+            # A year of days is many turns; people get theirs between two of them.
+            await asyncio.sleep(PAST_DAYS_PAUSE_S)
 
     async def look(self) -> None:
         """Look once at how every GPU is used; between two of them others get their turn."""

@@ -2,6 +2,8 @@
 
 from ...i18n import _
 from ...lease import LimitSheet, MoveSheet
+from ...lease.outlook import TeamOutlook
+from .outlook import OutlookHandler
 from .route import Query, Route
 from .sharing import LimitsHandler, MoveQuota, MovesHandler
 
@@ -19,6 +21,14 @@ SHARE_ROUTES = (
             Query("user", _("whose limits")),
             Query("group", _("a group of that user; may be repeated"), many=True),
         ),
+    ),
+    Route(
+        "GET",
+        "teams/{team}/outlook",
+        OutlookHandler,
+        _("Where a team's month is going: spent, agreed, likely, and when budgets are spent"),
+        _LEADS,
+        gives=TeamOutlook,
     ),
     Route(
         "GET",

@@ -7,6 +7,7 @@ from datetime import datetime
 from ...i18n import _
 from ...lease import LeaseView, MoveSheet, OpenLease, Usage, UsageSum
 from ...lease.budgets import BudgetRow
+from ...lease.outlook import TeamOutlook
 from ...lease.waits import WaitSheet
 from ...policy.model import Policy
 from ...reports.figures import HeldBar, held_against_utilised
@@ -40,6 +41,7 @@ class TeamFigures:
     moves: MoveSheet
     waits: WaitSheet
     budgets: tuple[BudgetRow, ...]
+    outlook: TeamOutlook
     simulated: bool
     """Whether the GPUs of this hub, and so all readings of them, are simulated."""
 
@@ -56,7 +58,19 @@ def gather(governor: Governor, team: str, name: str, now: datetime) -> TeamFigur
     moves = governor.moves(team, now=now)
     waited = governor.waits((team,), now=now)
     money = governor.budgets((team,), now=now)
-    return TeamFigures(team, policy, asked, usage, leases, now, moves, waited, money, simulated)
+    return TeamFigures(
+        team=team,
+        policy=policy,
+        window=asked,
+        usage=usage,
+        leases=leases,
+        now=now,
+        moves=moves,
+        waits=waited,
+        budgets=money,
+        outlook=governor.outlook(team, now=now),
+        simulated=simulated,
+    )
 
 
 def sheet(figures: TeamFigures, views: Sequence[LeaseView]) -> dict[str, object]:
@@ -84,6 +98,9 @@ def sheet(figures: TeamFigures, views: Sequence[LeaseView]) -> dict[str, object]
         **shares.sheet(figures.moves, figures.policy),
         **waits.sheet(figures.waits, figures.policy),
         **budgets.sheet(figures.budgets, zone),
+        "outlook": outlook_lines(figures.outlook),
+        "outlook_words": figures.outlook.words,
+        "month": figures.outlook.month,
         "simulated": figures.simulated or any(row.simulated for row in rows),
     }
 
@@ -106,6 +123,25 @@ def summary(team: str, title: str, usage: Usage) -> str:
             percent=formats.percent(usage.total.utilised_percent)
         )
     return f"{held}; {busy}; {most}."
+
+
+def outlook_lines(one: TeamOutlook) -> tuple[tuple[str, str], ...]:
+    """Give the figures of a month that goes on, each with its name; what is unknown is so named."""
+    if one.point_micro is None:
+        likely = _("no forecast yet")
+    elif one.low_micro is None:
+        likely = formats.money(one.point_micro, one.currency)
+    else:
+        likely = _("{point}, four times in five between {low} and {high}").format(
+            point=formats.money(one.point_micro, one.currency),
+            low=formats.money(one.low_micro, one.currency),
+            high=formats.money(one.high_micro, one.currency),
+        )
+    return (
+        (_("Spent so far"), formats.money(one.spent_micro, one.currency)),
+        (_("Agreed: what runs, until its end"), formats.money(one.committed_micro, one.currency)),
+        (_("Likely by the month's end"), likely),
+    )
 
 
 def _sums(usage: Usage) -> tuple[UsageLine, ...]:

@@ -81,6 +81,7 @@ MATRIX: dict[str, tuple[int, set[str], int]] = {
     "GET limits": (200, PEOPLE, 403),
     "GET limits of another": (200, ADMINS, 403),
     "GET teams/{team}/moves": (200, ADMINS | {"lead"}, 403),
+    "GET teams/{team}/outlook": (200, ADMINS | {"lead"}, 403),
     # No pool is called so: whoever may hears 409.
     "POST teams/{team}/moves": (409, ADMINS | {"lead"}, 403),
 }
