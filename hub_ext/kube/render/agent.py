@@ -27,6 +27,9 @@ _PRIVILEGED = {
 _KUBELET = "/var/lib/kubelet/pod-resources"
 """Folder of the kubelet's socket that tells who holds devices."""
 
+_OUTBOX = "/var/spool/gpu-commons"
+"""Where readings wait for a governor that is away; the pod's end loses them, a restart does not."""
+
 _APP = "app.kubernetes.io/name"
 
 
@@ -63,6 +66,7 @@ def _daemons(pool: str, rules: Pool, site: Site, image: str) -> Manifest:
             {"name": "token", "secret": {"secretName": AGENT}},
             # The kubelet alone knows which container the device plugin gave which GPU.
             {"name": "kubelet", "hostPath": {"path": _KUBELET, "type": "Directory"}},
+            {"name": "outbox", "emptyDir": {"sizeLimit": "128Mi"}},
         ],
     }
     if rules.tolerations:
@@ -93,7 +97,7 @@ def _container(site: Site, image: str) -> dict[str, Any]:
         "command": ["gpu-commons", "agent"],
         "args": [
             *("--url", api, "--token-file", "/run/gpu-commons/token", "--devices", "nvml"),
-            *("--kubelet-socket", f"{_KUBELET}/kubelet.sock"),
+            *("--kubelet-socket", f"{_KUBELET}/kubelet.sock", "--outbox", _OUTBOX),
         ],
         "env": [node, *({"name": key, "value": value} for key, value in told.items())],
         "resources": {
@@ -110,6 +114,7 @@ def _container(site: Site, image: str) -> dict[str, Any]:
         "volumeMounts": [
             {"name": "token", "mountPath": "/run/gpu-commons", "readOnly": True},
             {"name": "kubelet", "mountPath": _KUBELET, "readOnly": True},
+            {"name": "outbox", "mountPath": _OUTBOX},
         ],
     }
 
