@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..errors import RefusedError
 from ..i18n import _
-from ..lease import Environment, OpenLease, PodDataset, PodTerms, PodVolume, Toleration
+from ..lease import Environment, Isolation, OpenLease, PodDataset, PodTerms, PodVolume, Toleration
 from ..policy.catalogue import Resolved
 from ..policy.model import Policy
 from ..policy.model_kube import Rdma, Taint
@@ -139,11 +139,14 @@ def gpu_resource(policy: Policy, resolved: Resolved) -> tuple[str | None, int]:
 
 
 def _fabric(policy: Policy, resolved: Resolved) -> Rdma | None:
-    """Give the fabric of a lease: its project asks for it, its pool has it, its GPUs are whole."""
-    if resolved.pool is None or resolved.project is None or not resolved.gpus:
+    """Give the fabric of a lease: its project asks for it, its pool has it, its GPUs are whole.
+
+    A virtual GPU is a part of one, so the class decides, not the number.
+    """
+    if resolved.pool is None or resolved.project is None:
         return None
     asks = policy.projects[resolved.project].network.fabric == "rdma"
-    whole = resolved.mig_profile is None and resolved.shared_by is None
+    whole = resolved.isolation in {Isolation.gpu, Isolation.node}
     return policy.pools[resolved.pool].rdma if asks and whole else None
 
 

@@ -45,6 +45,12 @@ def _virtual(policy: Policy, name: str, pool: Pool) -> Iterator[Problem]:
             _("others compute on the same real GPU, so nobody has it alone"),
             _("take `exclusive` away"),
         )
+    if pool.rdma is not None:
+        yield error(
+            (*path, "rdma"),
+            _("a fabric is for whole GPUs; a virtual one is a part, and gets none"),
+            _("take `rdma` away"),
+        )
     for label, profile in policy.profiles.items():
         if profile.pool != name:
             continue

@@ -17,6 +17,7 @@ SPACE = "gpu-sky-survey"
 HUB = "system:serviceaccount:jupyterhub:hub"
 PODS = f"/api/v1/namespaces/{SPACE}/pods"
 LEASE = {"gpu-commons.dev/lease": "l-1"}
+SAFE = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
 LOCK = {"drop": ["ALL"], "add": ["IPC_LOCK"]}
 
 
@@ -63,13 +64,18 @@ def pod(
             **(rights or {}),
         },
     }
-    security = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "tried", "labels": labels or {}},
-        "spec": {"securityContext": security, "containers": [container], **spec},
+        "spec": {"securityContext": SAFE, "containers": [container], **spec},
     }
+
+
+def probed(**call: Any) -> Manifest:
+    one = pod(LEASE)
+    one["spec"]["containers"][0]["livenessProbe"] = call
+    return one
 
 
 def refused(api: Api, one: Manifest) -> str:
@@ -85,6 +91,10 @@ def test_a_leased_server_locks_memory_and_a_plain_pod_passes(api: Api) -> None:
     hub = api.acting_as(HUB)
     assert refused(hub, pod(LEASE, rights={"capabilities": LOCK})) == ""
     assert refused(api, pod()) == ""
+    confined = {"appArmorProfile": {"type": "RuntimeDefault"}, "seLinuxOptions": {"level": "s0:c1"}}
+    assert refused(api, pod(rights=confined)) == ""
+    own = probed(httpGet={"port": 8888, "path": "/"})
+    assert refused(hub, own) == ""
 
 
 @pytest.mark.parametrize(
@@ -114,6 +124,19 @@ def test_a_leased_server_locks_memory_and_a_plain_pod_passes(api: Api) -> None:
             pod(LEASE, rights={"seccompProfile": {"type": "Unconfined"}}),
             "filter of system calls",
         ),
+        (pod(LEASE, rights={"appArmorProfile": {"type": "Unconfined"}}), "SELinux confinement"),
+        (pod(LEASE, rights={"seLinuxOptions": {"type": "spc_t"}}), "SELinux confinement"),
+        (pod(LEASE, rights={"seLinuxOptions": {"user": "system_u"}}), "SELinux confinement"),
+        (pod(LEASE, rights={"procMount": "Unmasked"}, hostUsers=False), "kernel as it is"),
+        (
+            pod(
+                LEASE,
+                securityContext={**SAFE, "sysctls": [{"name": "kernel.msgmax", "value": "1"}]},
+            ),
+            "kernel as it is",
+        ),
+        (probed(httpGet={"port": 80, "host": "10.0.0.1"}), "call their own pod"),
+        (probed(tcpSocket={"port": 80, "host": "10.0.0.1"}), "call their own pod"),
     ],
 )
 def test_what_restricted_refuses_is_refused_here_too(api: Api, tried: Manifest, words: str) -> None:

@@ -21,6 +21,16 @@ _VOLUMES = (
     "secret",
 )
 """Kinds of volumes that `restricted` lets in."""
+_SELINUX = ("", "container_t", "container_init_t", "container_kvm_t", "container_engine_t")
+_APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
+"""Where a pod asked for a profile before there was a field for it; still obeyed."""
+_CALLS = (
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle.postStart",
+    "lifecycle.preStop",
+)
 
 
 def fabric_rules(lease: str) -> dict[str, str]:
@@ -79,8 +89,61 @@ def fabric_rules(lease: str) -> dict[str, str]:
                 "c.securityContext.seccompProfile.type in ['RuntimeDefault', 'Localhost']"
             )
         ),
+        **_machine_rules(),
     }
     return {words: f"({one})" for words, one in every.items()}
+
+
+def _machine_rules() -> dict[str, str]:
+    """Refuse what few pods ever name: confinement, kernel settings, calls from the machine."""
+    notes = "object.metadata.annotations"
+    return {
+        "a pod keeps the runtime's own AppArmor and SELinux confinement; take the options away": (
+            _contexts(
+                "(!has({x}.appArmorProfile) || "
+                "{x}.appArmorProfile.type in ['RuntimeDefault', 'Localhost']) && "
+                "(!has({x}.seLinuxOptions) || ("
+                "(!has({x}.seLinuxOptions.user) || {x}.seLinuxOptions.user == '') && "
+                "(!has({x}.seLinuxOptions.role) || {x}.seLinuxOptions.role == '') && "
+                "(!has({x}.seLinuxOptions.type) || {x}.seLinuxOptions.type in {types})))"
+            ).replace("{types}", str(list(_SELINUX)))
+            + f" && (!has({notes}) || {notes}.all(k, !k.startsWith('{_APPARMOR}') || "
+            f"{notes}[k] == 'runtime/default' || {notes}[k].startsWith('localhost/')))"
+        ),
+        "a pod leaves its machine's kernel as it is; take sysctls, procMount, hostProcess away": (
+            "(!has(object.spec.securityContext) || !has(object.spec.securityContext.sysctls) || "
+            "object.spec.securityContext.sysctls.size() == 0) && "
+            + _contexts(
+                "(!has({x}.windowsOptions) || !has({x}.windowsOptions.hostProcess) || "
+                "!{x}.windowsOptions.hostProcess)"
+            )
+            + " && "
+            + _all(
+                "!has(c.securityContext) || !has(c.securityContext.procMount) || "
+                "c.securityContext.procMount == 'Default'"
+            )
+        ),
+        "probes and hooks call their own pod alone; take `host` away": " && ".join(
+            _all(_no_host(f"c.{call}.{way}")) for call in _CALLS for way in ("httpGet", "tcpSocket")
+        ),
+    }
+
+
+def _no_host(call: str) -> str:
+    """Say that a call names no host, where there is such a call at all."""
+    parts = call.split(".")
+    absent = [f"!has({'.'.join(parts[: end + 1])})" for end in range(1, len(parts))]
+    return " || ".join([*absent, f"!has({call}.host)", f"{call}.host == ''"])
+
+
+def _contexts(rule: str) -> str:
+    """Say something of the pod's security context and of each container's; `{x}` is which."""
+    pod, one = (
+        rule.replace("{x}", at) for at in ("object.spec.securityContext", "c.securityContext")
+    )
+    return f"(!has(object.spec.securityContext) || ({pod})) && " + _all(
+        f"!has(c.securityContext) || ({one})"
+    )
 
 
 def _all(rule: str) -> str:

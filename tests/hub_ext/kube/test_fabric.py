@@ -41,6 +41,14 @@ def test_a_mig_device_and_another_project_get_none(profile: str, project: str) -
     assert (made.fabric_resource, made.capabilities) == (None, ())
 
 
+def test_a_virtual_gpu_gets_none_though_it_is_counted_as_one() -> None:
+    policy = fabric_policy()
+    cards = policy.pools["cards"].model_copy(update={"vgpu": "H100-20C"})
+    virtual = policy.model_copy(update={"pools": {**policy.pools, "cards": cards}})
+    made = terms(virtual, "card", "sky-survey")
+    assert (made.resource_count, made.fabric_resource, made.capabilities) == (1, None, ())
+
+
 def test_the_pod_asks_for_the_device_and_the_capability_and_nothing_else() -> None:
     pod = terms(fabric_policy(), "card", "sky-survey")
     asked = Asked(pod, 4000, 2**33, "attempt-1", None)

@@ -10,6 +10,7 @@ from hub_ext.policy.catalogue import resolve
 from hub_ext.policy.checks import check
 from hub_ext.policy.isolation import shortfalls
 from hub_ext.policy.model import GpuFlavor, Policy, Project
+from hub_ext.policy.model_kube import Rdma
 from hub_ext.policy.problems import path_text
 from tests.support.ledger_parts import NOON
 from tests.support.pools import make_policy, person, team
@@ -56,6 +57,11 @@ def test_a_sound_pool_has_no_problem() -> None:
 @pytest.mark.parametrize(
     ("change", "where", "words"),
     [
+        (
+            {"rdma": Rdma(resource="rdma/hca_shared_devices_a")},
+            "pools.whole.rdma",
+            "a fabric is for whole GPUs",
+        ),
         ({"exclusive": ("gpu",)}, "pools.whole.exclusive", "nobody has it alone"),
         ({"cut": True}, "pools.whole.nodes[0].geometry", "is not cut here"),
         ({"two": True}, "profiles.one.flavor", "each server gets one"),
