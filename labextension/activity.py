@@ -22,8 +22,10 @@ from hub_ext.lease import Activity
 Tell = Callable[[Activity], Any]
 
 OUT_OF_MEMORY = re.compile(
-    r"CUDA out of memory|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|"
-    r"torch\.(?:cuda\.)?OutOfMemoryError|RESOURCE_EXHAUSTED: (?:Out of memory|OOM)"
+    r"CUDA out of memory|CUDA error: out of memory|CUDA_ERROR_OUT_OF_MEMORY|"
+    r"cudaErrorMemoryAllocation|torch\.(?:cuda\.)?OutOfMemoryError|"
+    r"OutOfMemoryError: Out of memory allocating|RESOURCE_EXHAUSTED: (?:Out of memory|OOM)|"
+    r"OOM when allocating tensor[^\n]*GPU:"
 )
 """How PyTorch, CuPy, TensorFlow and JAX say that the GPU's memory is full."""
 

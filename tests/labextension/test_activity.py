@@ -142,6 +142,10 @@ def test_a_governor_that_is_away_is_told_again_when_it_is_back(
     [
         ("error", {"ename": "OutOfMemoryError", "evalue": "CUDA out of memory"}, True),
         ("stream", {"text": "RESOURCE_EXHAUSTED: Out of memory while trying"}, True),
+        ("error", {"ename": "RuntimeError", "evalue": "CUDA error: out of memory"}, True),
+        ("error", {"ename": "OutOfMemoryError", "evalue": "Out of memory allocating 8 B"}, True),
+        ("error", {"ename": "E", "evalue": "OOM when allocating tensor on /device:GPU:0"}, True),
+        ("error", {"ename": "E", "evalue": "OOM when allocating tensor on /device:CPU:0"}, False),
         ("stream", {"text": "out of memory of what I ate"}, False),
         ("execute_input", {"code": "# CUDA out of memory"}, False),
         ("error", {}, False),
