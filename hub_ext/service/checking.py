@@ -145,8 +145,12 @@ def _left(
 ) -> list[Event]:
     """Free devices on which a process or memory of an ended server is left."""
     doubts, events = desk.outages.doubts, []
+    in_containers = _in_containers(desk, batch)
+    if in_containers is None:
+        return []
     # A time-share has no memory of its own: what is held may be of another lease on its GPU.
     in_use = {device.driver_id for lease in held.values() for device in lease.devices}
+    in_use |= in_containers
     strays = _strays(batch)
     for sample in batch.devices:
         device = sample.device
@@ -165,6 +169,19 @@ def _left(
             outage = _out(device, "not-empty", leftovers.words(sample, strays.get(device, ())), now)
             events.append(Event(kind=OUT, at=now, body=_body(outage)))
     return events
+
+
+def _in_containers(desk: Desk, batch: SampleBatch) -> frozenset[DeviceId] | None:
+    """Devices that containers of the machine hold; None where only its kubelet knows, and is mute.
+
+    On Kubernetes leases hold places, and a batch job's pod has no lease at all: what a device is
+    used for is told by the kubelet alone.
+    """
+    if not desk.settings.on_kubernetes:
+        return frozenset()
+    if batch.holdings is None:
+        return None
+    return frozenset(one.device for one in batch.holdings)
 
 
 def _strays(batch: SampleBatch) -> dict[DeviceId, list[StrayProcess]]:

@@ -19,6 +19,7 @@ from tests.support.governing import Site, site_in
 
 REAL = DeviceId("GPU-8f1c")
 WHERE = ("gpu-maps", "jupyter-vera")
+GIB = 1024**3
 
 
 @pytest.fixture
@@ -27,9 +28,11 @@ def site(tmp_path: Path) -> Iterator[Site]:
         yield opened
 
 
-def told(site: Site, util: int, *, holds: bool = True, pod: str = WHERE[1]) -> None:
+def told(
+    site: Site, util: int, *, holds: bool = True, pod: str | None = WHERE[1], used: int = 1
+) -> None:
     """Let the agent of the machine tell of the GPU, of whose it is, and of a quiet CPU."""
-    held = DeviceHolding(namespace=WHERE[0], pod=pod, device=REAL)
+    held = () if pod is None else (DeviceHolding(namespace=WHERE[0], pod=pod, device=REAL),)
     lease = next(iter(site.governor.leases()), None)
     processes = (
         ()
@@ -46,12 +49,12 @@ def told(site: Site, util: int, *, holds: bool = True, pod: str = WHERE[1]) -> N
                 device=REAL,
                 at=site.now,
                 util_percent=util,
-                memory_used_bytes=1,
-                memory_total_bytes=2,
+                memory_used_bytes=used,
+                memory_total_bytes=141 * GIB,
             ),
         ),
         processes=processes,
-        holdings=(held,) if holds else None,
+        holdings=held if holds else None,
     )
     site.governor.take_samples(batch, now=site.now)
 
@@ -125,3 +128,28 @@ def test_a_device_that_went_to_another_container_is_the_former_ones_no_more(site
     site.later(20)
     told(site, 40)
     assert site.governor.held_devices(site.lease(grant), now=site.now) == [REAL]
+
+
+def test_what_a_server_or_a_job_computes_on_its_gpu_is_never_called_left(site: Site) -> None:
+    known(site)
+    for pod in (WHERE[1], "train-0-x7k2p"):
+        for _ in range(5):
+            site.later(20)
+            told(site, 90, pod=pod, used=60 * GIB)
+        assert site.governor.device_sheet(now=site.now).outages == ()
+
+
+def test_memory_that_no_container_holds_takes_the_gpu_out_until_it_is_free(site: Site) -> None:
+    for _ in range(5):
+        site.later(20)
+        told(site, 0, holds=False, used=60 * GIB)
+    assert site.governor.device_sheet(now=site.now).outages == (), "nobody told whose it is"
+    for _ in range(3):
+        site.later(20)
+        told(site, 0, pod=None, used=60 * GIB)
+    (outage,) = site.governor.device_sheet(now=site.now).outages
+    assert (outage.device, outage.cause) == (REAL, "not-empty")
+    for _ in range(3):
+        site.later(20)
+        told(site, 0, pod=None, used=0)
+    assert site.governor.device_sheet(now=site.now).outages == ()
