@@ -1,4 +1,4 @@
-"""`gpu-commons why LEASE|USER|SERVER`: what is ahead, what is short, and who could be called in.
+"""`gpu-commons why LEASE|USER|SERVER`: why it waits, why it runs on, or why it was stopped.
 
 Asks the living governor; where none lives it reads the ledger, and says so. It changes nothing.
 """
@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from ..admission.snapshot import Snapshot
 from ..errors import GpuCommonsError
 from ..i18n import _
+from ..lease import Verdict, local_text
 from ..lease.why import Why, WhySheet
 from ..ledger.beside import reading
 from ..policy.load import loads
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the answer and return 0; 1 where nothing of it is open.
+    """Print the answer and return 0; 1 where nothing of it is on record.
 
     Raises
     ------
@@ -56,14 +57,17 @@ def _recorded(site: Onsite, of: str) -> WhySheet:
     """Explain from the ledger what does not need a living governor."""
     wanted = about(of)
     with reading(site.state, url=site.ledger_url) as tx:
-        newest, leases = tx.generation(), tx.leases()
-    if newest is None:
-        raise GpuCommonsError(_("no policy was ever in force here"))
-    snapshot = Snapshot(
-        policy=loads(newest[1]).policy, generation=newest[0], at=datetime.now(UTC), leases=leases
-    )
-    look = Look(snapshot, (), lambda _lease: True)
-    return explained(look, [one for one in leases if wanted(one)], live=False)
+        newest = tx.generation()
+        if newest is None:
+            raise GpuCommonsError(_("no policy was ever in force here"))
+        snapshot = Snapshot(
+            policy=loads(newest[1]).policy,
+            generation=newest[0],
+            at=datetime.now(UTC),
+            leases=tx.leases(),
+        )
+        look = Look(snapshot, (), lambda _lease: True, {})
+        return explained(look, tx, wanted, site.hub, live=False)
 
 
 def lines(sheet: WhySheet, of: str) -> Iterator[str]:
@@ -71,14 +75,16 @@ def lines(sheet: WhySheet, of: str) -> Iterator[str]:
     if not sheet.live:
         yield _("No governor lives: this is what the ledger holds, without places and devices.")
     if not sheet.found:
-        yield _("Nothing of {of} is open; `gpu-commons lease list` names what is.").format(of=of)
+        yield _(
+            "Nothing of {of} is on record; `gpu-commons lease list` names what is open."
+        ).format(of=of)
     for number, one in enumerate(sheet.found):
         if number:
             yield ""
-        yield from _one(one)
+        yield from _one(one, sheet.timezone)
 
 
-def _one(one: Why) -> Iterator[str]:
+def _one(one: Why, zone: str) -> Iterator[str]:
     yield _("{server}  {lease}  {state}").format(
         server=one.server, lease=one.lease_id, state=one.state.value
     )
@@ -98,4 +104,21 @@ def _one(one: Why) -> Iterator[str]:
     for holder in one.holders:
         yield _("  holds     {whose}, {holds}: {words}").format(
             whose=holder.whose, holds=holder.holds, words=holder.words
+        )
+    if one.evidence is not None:
+        yield from _judged(one.evidence)
+    for step in one.record:
+        yield _("  {at}  {words} ({by})").format(
+            at=local_text(step.at, zone), words=step.words, by=step.by
+        )
+
+
+def _judged(verdict: Verdict) -> Iterator[str]:
+    """Write a judgement: its words, then each witness with its figure and who is believed."""
+    yield _("  judged    {words}").format(words=verdict.words)
+    for signal in verdict.signals:
+        told = _("the server itself") if signal.trust == "user" else signal.source
+        age = _("no reading") if signal.age_s is None else _("{n} s old").format(n=signal.age_s)
+        yield _("  witness   {name}: {state}, {value}; {told}, {age}").format(
+            name=signal.name, state=signal.state, value=signal.value, told=told, age=age
         )

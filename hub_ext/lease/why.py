@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from .asking import ServerKey
-from .showing import Contract
+from .showing import Contract, Verdict
 from .words import LeaseId, LeaseState, PoolName, ShortText, Value
 
 Place = Annotated[int, Field(ge=1)]
@@ -34,10 +34,19 @@ class Holder(Value):
     until: AwareDatetime | None = None
 
 
-class Why(Value):
-    """`GET why`: how one lease or request stands, in words and figures.
+class Recorded(Value):
+    """One thing on record about a lease: what happened, when, and by whom."""
 
-    `priority` shows each part of its number; `promise` is what its owner can count on.
+    at: AwareDatetime
+    by: ShortText
+    words: str
+
+
+class Why(Value):
+    """`GET why`: how one lease or request stands or ended, in words and figures.
+
+    `priority` shows each part of its number; `promise` is what its owner can count on. `evidence`
+    is the judgement behind the newest announced stop, else the newest one: every witness by name.
     """
 
     lease_id: LeaseId
@@ -53,10 +62,15 @@ class Why(Value):
     short: ShortText = ""
     ahead: tuple[Ahead, ...] = ()
     holders: tuple[Holder, ...] = ()
+    evidence: Verdict | None = None
+    record: tuple[Recorded, ...] = ()
+    """Judgements, announced and withdrawn stops, and the end, newest first."""
 
 
 class WhySheet(Value):
     """All that was asked about, oldest first. `as_of` is the instant of the answer.
+
+    Where nothing of it is open, it is the lease that ended last.
 
     `live` is false where no governor lives: places and devices are as last recorded then.
     """

@@ -44,12 +44,12 @@ class CallingCore:
 
     def why(
         self,
-        wanted: Callable[[OpenLease], bool],
+        wanted: why.About,
         shown: Callable[[OpenLease], bool],
         *,
         now: datetime,
     ) -> WhySheet:
-        """Explain open leases that are wanted and may be seen; see `why.why`."""
+        """Explain what is wanted and may be seen; see `why.why`."""
         return why.why(self._desk, wanted, shown, now=now)
 
     def ask_again(

@@ -5,7 +5,7 @@ It reads; who may read is for the caller to check.
 
 from datetime import datetime
 
-from ..lease import Event, LeaseId, LeaseView, Posting, Value, Verdict
+from ..lease import Event, LeaseId, LeaseView, OpenLease, Posting, Value, Verdict
 from ..ledger.charges import CHARGE_POSTED
 from .again import may_ask_again
 from .closing import charges
@@ -50,8 +50,13 @@ def dossier(desk: Desk, lease_id: LeaseId, *, now: datetime) -> Dossier:
             beside = rest_id(lease_id)
             posted += turn.tx.events(lease_id=beside, kinds=(CHARGE_POSTED,), limit=MOST_EVENTS)
     lines = charges(desk, lease, now) if lease.open else _posted(posted)
-    evidence = _evidence(events) or view.verdict
-    return Dossier(view=view, events=events, lines=lines, evidence=evidence, may_ask_again=may)
+    return Dossier(
+        view=view,
+        events=events,
+        lines=lines,
+        evidence=evidence(lease, events, view.verdict),
+        may_ask_again=may,
+    )
 
 
 def _posted(events: tuple[tuple[int, Event], ...]) -> tuple[Posting, ...]:
@@ -63,10 +68,17 @@ def _posted(events: tuple[tuple[int, Event], ...]) -> tuple[Posting, ...]:
     return tuple(found)
 
 
-def _evidence(events: tuple[tuple[int, Event], ...]) -> Verdict | None:
-    """The judgement that an announced stop rests on, else the newest that was recorded."""
+def evidence(
+    lease: OpenLease, events: tuple[tuple[int, Event], ...], newest: Verdict | None
+) -> Verdict | None:
+    """Give the judgement that an announced stop rests on, else the newest one.
+
+    Of an open lease without a notice the newest counts: an older notice was withdrawn.
+    """
+    if lease.open and lease.notice is None and newest is not None:
+        return newest
     for kind, name in (("notice.given", "evidence"), ("verdict.changed", "verdict")):
         for _seq, event in events:
             if event.kind == kind and event.body.get(name):
                 return Verdict.model_validate(event.body[name])
-    return None
+    return newest

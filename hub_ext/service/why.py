@@ -4,9 +4,11 @@ It reads and decides nothing. Whose a lease is, is told to those who may see it;
 is a lease of their own team, or of another.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+
+from pydantic import ValidationError
 
 from ..admission.contract import of_lease, waiting
 from ..admission.decide import Queued
@@ -16,16 +18,35 @@ from ..admission.protection import Shield, gives_up_hold, shield
 from ..admission.queue import NOBODY, Waiting
 from ..admission.snapshot import Snapshot, scene
 from ..i18n import _
-from ..lease import LeaseState, OpenLease, PoolName, local_text
-from ..lease.why import Ahead, Holder, Why, WhySheet
+from ..lease import (
+    Event,
+    LeaseId,
+    LeaseState,
+    OpenLease,
+    PoolName,
+    ServerKey,
+    ServerName,
+    UserName,
+    Verdict,
+    local_text,
+)
+from ..lease.why import Ahead, Holder, Recorded, Why, WhySheet
+from ..ledger.store import Tx
 from ..policy.model import Policy
 from . import formats
 from .board import places
 from .desk import Desk
+from .dossier import MOST_EVENTS, evidence
+from .sheets.timeline import what_happened
 from .tickets import place_words
 from .words import cause_words, notice_words
 
 Shown = Callable[[OpenLease], bool]
+
+MOST_RECORDED = 20
+"""Things on record that are listed; the lease's page has more."""
+
+_JUDGED = frozenset({"verdict.changed", "notice.given", "notice.withdrawn"})
 
 MOST_AHEAD = 20
 """Requests before this one that are listed; the place tells how many there are."""
@@ -38,6 +59,8 @@ class Look:
     snapshot: Snapshot
     line: tuple[Waiting, ...]
     shown: Shown
+    verdicts: Mapping[LeaseId, Verdict]
+    """Newest judgements of open leases; empty where no governor lives."""
 
     @property
     def policy(self) -> Policy:
@@ -45,25 +68,40 @@ class Look:
         return self.snapshot.policy
 
 
-def about(of: str) -> Callable[[OpenLease], bool]:
-    """Read what is asked about: a lease's id, a person, or USER/SERVER; `-` has no name."""
-    user, slash, server = of.partition("/")
+@dataclass(frozen=True)
+class About:
+    """What is asked about: a lease's id, a person, or USER/SERVER, where `-` has no name."""
 
-    def wanted(lease: OpenLease) -> bool:
-        if not slash:
-            return of in {lease.id, lease.key.user}
-        return (user, "" if server == "-" else server) == (
-            lease.key.user,
-            lease.key.server,
-        )
+    of: str
 
-    return wanted
+    def __call__(self, lease: OpenLease) -> bool:
+        """Whether it is this lease, or one of that person or server."""
+        if "/" not in self.of:
+            return self.of in {lease.id, lease.key.user}
+        return self._server() == (lease.key.user, lease.key.server)
+
+    def ended(self, tx: Tx, hub: str) -> OpenLease | None:
+        """Find what ended last of it; of a person, the server without a name."""
+        user, server = self._server()
+        found = tx.lease(LeaseId(self.of)) if "/" not in self.of else None
+        try:
+            key = ServerKey(hub=hub, user=UserName(user), server=ServerName(server))
+        except ValidationError:
+            return found
+        return found or tx.last_ended(key)
+
+    def _server(self) -> tuple[str, str]:
+        user, _slash, server = self.of.partition("/")
+        return user, "" if server == "-" else server
 
 
-def why(
-    desk: Desk, wanted: Callable[[OpenLease], bool], shown: Shown, *, now: datetime
-) -> WhySheet:
-    """Explain every open lease that is wanted and may be seen.
+def about(of: str) -> About:
+    """Read what is asked about."""
+    return About(of)
+
+
+def why(desk: Desk, wanted: About, shown: Shown, *, now: datetime) -> WhySheet:
+    """Explain every open lease that is wanted and may be seen, or what ended last of it.
 
     Raises
     ------
@@ -71,18 +109,45 @@ def why(
         While no policy is in force.
     """
     with desk.turn(now) as turn:
-        look = Look(turn.snapshot(), places(turn), shown)
-    return explained(look, (one for one in look.snapshot.leases if wanted(one) and shown(one)))
+        look = Look(turn.snapshot(), places(turn), shown, dict(desk.verdicts))
+        return explained(look, turn.tx, wanted, desk.settings.hub)
 
 
-def explained(look: Look, leases: Iterable[OpenLease], *, live: bool = True) -> WhySheet:
-    """Explain leases of one look."""
+def explained(look: Look, tx: Tx, wanted: About, hub: str, *, live: bool = True) -> WhySheet:
+    """Explain what is wanted of one look, from the same transaction."""
+    found = [one for one in look.snapshot.leases if wanted(one)]
+    if not found and (ended := wanted.ended(tx, hub)) is not None:
+        found = [ended]
     return WhySheet(
         as_of=look.snapshot.at,
         timezone=look.policy.timezone,
         live=live,
-        found=tuple(_explain(look, one) for one in leases),
+        found=tuple(_on_record(look, tx, one) for one in found if look.shown(one)),
     )
+
+
+def _on_record(look: Look, tx: Tx, lease: OpenLease) -> Why:
+    """Add the judgement that it stands by, and what is on record, to how a lease stands."""
+    events = tx.events(lease_id=lease.id, limit=MOST_EVENTS, newest=True)
+    told = [event for _seq, event in events if event.kind in _JUDGED or _is_step(event)]
+    zone = look.policy.timezone
+    return _explain(look, lease).model_copy(
+        update={
+            "evidence": evidence(lease, events, look.verdicts.get(lease.id)),
+            "record": tuple(
+                Recorded(
+                    at=event.at,
+                    by=event.actor.name,
+                    words=what_happened(event, zone, look.policy.currency),
+                )
+                for event in told[:MOST_RECORDED]
+            ),
+        }
+    )
+
+
+def _is_step(event: Event) -> bool:
+    return event.kind.startswith("lease.") and event.kind != "lease.updated"
 
 
 def _explain(look: Look, lease: OpenLease) -> Why:

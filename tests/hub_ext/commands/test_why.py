@@ -26,4 +26,4 @@ def test_without_a_governor_it_reads_the_ledger_and_says_so(
     (found,) = json.loads(capsys.readouterr().out)["found"]
     assert found["contract"]["called_in"] is True
     assert main(["why", "nobody"]) == 1
-    assert "Nothing of nobody is open" in capsys.readouterr().out
+    assert "Nothing of nobody is on record" in capsys.readouterr().out

@@ -24,6 +24,7 @@ from hub_ext.policy.load import Loaded, loads
 from hub_ext.service.calling_in import WOULD_CALL
 from hub_ext.service.sheets.timeline import what_happened
 from hub_ext.service.stops import STOP
+from hub_ext.service.why import about
 from tests.support.governing import POLICY, Site
 
 NOTICE_S, SAFE_S = 900, 1800
@@ -53,9 +54,7 @@ def events(site: Site, lease: OpenLease, *kinds: str) -> list[Event]:
 
 def why_of(site: Site, lease: OpenLease) -> list[Holder]:
     """Who holds what a request wants, of those that are not simply inside their guarantee."""
-    (found,) = site.governor.why(
-        lambda one: one.id == lease.id, lambda _one: True, now=site.now
-    ).found
+    (found,) = site.governor.why(about(lease.id), lambda _one: True, now=site.now).found
     return [one for one in found.holders if one.code != "guaranteed"]
 
 

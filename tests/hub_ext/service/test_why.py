@@ -99,4 +99,4 @@ def test_the_command_line_prints_all_of_it(site: Site) -> None:
         assert words in text
     assert json.loads(sheet.model_dump_json())["live"] is True
     nothing = site.governor.why(about("nobody"), everything, now=site.now)
-    assert "Nothing of nobody is open" in "\n".join(lines(nothing, "nobody"))
+    assert "Nothing of nobody is on record" in "\n".join(lines(nothing, "nobody"))
