@@ -66,13 +66,18 @@ class HeldFor:
             places.setdefault(lease_id, []).append(place)
         self._places = places
 
-    def ids(self, lease_id: LeaseId, now: datetime) -> dict[DeviceId, str]:
-        """Give the devices that a lease holds, each with its machine; none where none is known."""
+    def ids(self, lease: OpenLease, now: datetime) -> dict[DeviceId, str]:
+        """Give the devices that a lease holds, each with its machine; none where none is known.
+
+        A server that begins anew has the name of its former container: what was told before the
+        lease had its places is of that one.
+        """
+        since = lease.assigned_at
         return {
             device: node
-            for place in self._places.get(lease_id, ())
+            for place in self._places.get(lease.id, ())
             for node in self._nodes.get(place, ())
-            if self._told[node].stands(now)
+            if self._told[node].stands(now) and (since is None or self._told[node].at >= since)
             for device in self._told[node].devices[place]
         }
 
@@ -91,7 +96,7 @@ class HeldFor:
         places = [one for one in lease.devices if one.id.startswith(SLOT)]
         if not places:
             return lease.devices
-        real = self.ids(lease.id, now)
+        real = self.ids(lease, now)
         if len(real) != len(places):
             return lease.devices
         return tuple(

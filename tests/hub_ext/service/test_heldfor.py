@@ -153,3 +153,18 @@ def test_memory_that_no_container_holds_takes_the_gpu_out_until_it_is_free(site:
         site.later(20)
         told(site, 0, pod=None, used=0)
     assert site.governor.device_sheet(now=site.now).outages == ()
+
+
+def test_a_server_that_begins_anew_is_not_shown_the_gpu_of_its_former_container(
+    site: Site,
+) -> None:
+    former = known(site)
+    told(site, 90)
+    site.stop(former)
+    site.later(5)
+    again = site.run("vera")
+    site.governor.take_servers({WHERE: again.lease_id})
+    assert site.governor.held_devices(site.lease(again), now=site.now) != [REAL]
+    site.later(20)
+    told(site, 0)
+    assert site.governor.held_devices(site.lease(again), now=site.now) == [REAL]
