@@ -19,7 +19,7 @@ def begin(turn: Turn, outages: Iterable[Outage]) -> None:
     if not since:
         return
     for lease in turn.tx.leases():
-        mine = [since[one.id] for one in lease.devices if one.id in since]
+        mine = [since[one] for one in _devices(turn, lease) if one in since]
         if mine and lease.holding and lease.assigned_at is not None and not _running(lease):
             start = _within(lease, lease.assigned_at, min(mine), turn.now)
             turn.record(lease.model_copy(update={"waived": (*lease.waived, Stretch(start=start))}))
@@ -33,7 +33,7 @@ def finish(turn: Turn, devices: Collection[DeviceId]) -> None:
         if outage.cause == "faulty" and device not in devices
     }
     for lease in turn.tx.leases():
-        mine = {device.id for device in lease.devices}
+        mine = _devices(turn, lease)
         if not _running(lease) or not mine & set(devices) or mine & at_fault:
             continue
         last = lease.waived[-1]
@@ -58,6 +58,11 @@ def step(turn: Turn, by: timedelta) -> dict[LeaseId, timedelta]:
             stretch = Stretch(start=start, end=turn.now)
             turn.record(lease.model_copy(update={"waived": (*lease.waived, stretch)}))
     return behind
+
+
+def _devices(turn: Turn, lease: OpenLease) -> set[DeviceId]:
+    """Give the real devices of a lease; while they are not known, the places that it holds."""
+    return {device.id for device in turn.desk.held_for.devices(lease, turn.now)}
 
 
 def _running(lease: OpenLease) -> bool:

@@ -6,10 +6,15 @@ from pathlib import Path
 import pytest
 
 from hub_ext.lease import (
+    Device,
+    DeviceHealth,
     DeviceHolding,
     DeviceId,
     DeviceSample,
+    FaultSign,
     Grant,
+    Inventory,
+    PoolName,
     ProcessSample,
     SampleBatch,
     VerdictState,
@@ -168,3 +173,25 @@ def test_a_server_that_begins_anew_is_not_shown_the_gpu_of_its_former_container(
     site.later(20)
     told(site, 0)
     assert site.governor.held_devices(site.lease(again), now=site.now) == [REAL]
+
+
+def test_who_is_given_a_gpu_at_fault_does_not_pay_for_it(site: Site) -> None:
+    grant = known(site)
+    other = site.run("sam")
+    site.later(20)
+    told(site, 40)
+    card = Device(id=REAL, pool=PoolName("whole"), node="node-2", gpu=0, model="h200-141gb")
+    sick = SampleBatch(
+        node="node-2",
+        source="nvml",
+        sent_at=site.now,
+        period_s=20,
+        inventory=Inventory(node="node-2", source="nvml", at=site.now, devices=(card,)),
+        health=(
+            DeviceHealth(device=REAL, signs=(FaultSign(kind="xid", code=79, since=site.now),)),
+        ),
+    )
+    site.governor.take_samples(sick, now=site.now)
+    (stretch,) = site.lease(grant).waived
+    assert (stretch.start, stretch.end) == (site.now, None)
+    assert site.lease(other).waived == ()
