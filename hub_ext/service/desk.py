@@ -35,6 +35,7 @@ from ..policy.model import Policy
 from .activity import Activities
 from .alike import Alike
 from .anomalybook import AnomalyBook
+from .breaker import Breaker
 from .budgetclosure import SpentClosure
 from .budgeting import Budgets
 from .budgetrecord import Reached
@@ -96,6 +97,8 @@ class Desk:
     """Whose starts fail again and again."""
     activity: Activities = field(default_factory=Activities)
     """What servers say of themselves."""
+    breaker: Breaker = field(default_factory=Breaker)
+    """Whether anybody is stopped as idle now."""
     changed: set[ServerKey] = field(default_factory=set)
     strangers: set[ServerKey] = field(default_factory=set)
     gpu_servers: frozenset[tuple[str, str]] | None = None

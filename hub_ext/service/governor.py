@@ -47,6 +47,7 @@ from . import (
     forgotten,
     hands,
     health,
+    idleholds,
     pinbook,
     reporting,
     stops,
@@ -63,6 +64,7 @@ from .consent import Consent
 from .desk import Desk, Probe, fresh_id, nobody_knows
 from .dossier import Dossier
 from .forecastcore import ForecastCore
+from .idlecore import IdleCore
 from .kueuebook import book_for
 from .monthclosing import closed_until
 from .monthcore import MonthCore
@@ -95,6 +97,7 @@ class Governor(
     AnomalyCore,
     MonthCore,
     OutlookCore,
+    IdleCore,
 ):
     """One hub's governor.
 
@@ -127,6 +130,7 @@ class Governor(
             outages=read(ledger),
             exemptions=exemptions.read(ledger),
             anomalies=anomalybook.read(ledger),
+            breaker=idleholds.read(ledger),
             pins=pinbook.read(ledger),
             closed_until=closed_until(ledger),
         )

@@ -12,6 +12,7 @@ from ..errors import FencedError, LedgerError
 from ..i18n import _, ngettext
 from ..lease import Health, OpenLease, PoolLoad, PoolName, QueueSheet, Reason, local_text
 from ..mig.geometry import declared_devices, device_units
+from . import breaker, idleholds
 from .desk import Desk
 from .kueueforeign import listed
 from .kueueseen import faults
@@ -76,6 +77,7 @@ def problems(desk: Desk, *, now: datetime) -> Mapping[str, tuple[str, ...]]:
             if key in desk.strangers
         ),
         "kueue": faults(desk, now=now),
+        "idle": breaker.words(desk.breaker),
         "ledger": (desk.trouble,) if desk.trouble else (),
         "samples": (desk.samples.problem,) if desk.samples.problem else (),
     }
@@ -97,6 +99,7 @@ def health(desk: Desk, *, now: datetime) -> Health:
             _count_words("servers", found["servers"]),
             _count_words("samples", found["samples"]),
             _kueue_words(desk, found["kueue"]),
+            idleholds.health_words(desk),
         )
         if reason is not None
     ]

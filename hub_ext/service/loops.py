@@ -15,13 +15,14 @@ from pathlib import Path
 from ..admission.calling import Plan, plan
 from ..admission.forecast import forecast
 from ..errors import FencedError, GpuCommonsError
+from ..i18n import _
 from ..kube.api import Api
 from ..kube.leaseless import Servers
 from ..kube.standing import Standing
 from ..lease import LeaseId
 from .calling_in import Sight
 from .config import Settings
-from .cull import Culler, Step
+from .cull import Culler
 from .ending import work_endings
 from .governor import Governor
 from .hub import HubClient
@@ -30,6 +31,7 @@ from .kueuework import KueueWork
 from .reconcile import Reconciler
 from .runner import CoreRunner
 from .starts import Starter
+from .steps import Step
 from .stream import Stream
 from .unleasedgpus import Leaseless
 from .unused import stop_unused
@@ -147,15 +149,24 @@ class Loops:
         return {"leaseless": (self._leaseless.look, self.settings.reconcile_s)}
 
     async def cull(self) -> None:
-        """Look at every live lease once; between two of them others get their turn."""
-        for lease_id in await self.core.run(self._culler.live):
-            await self.core.run(self._look(lease_id))
+        """Look at every live lease once; between two of them others get their turn.
 
-    def _look(self, lease_id: LeaseId) -> Callable[[Governor, datetime], Step]:
-        def act(governor: Governor, now: datetime) -> Step:
-            return self._culler.look(governor, lease_id, now)
-
-        return act
+        What idleness brings about waits for the second sweep, when the whole pass is weighed.
+        """
+        idle = [
+            one
+            for one in await self.core.run(self._culler.live)
+            if await self.core.run(_surveying(self._culler, one))
+        ]
+        await self.core.run(self._culler.weigh)
+        for lease_id in idle:
+            await self.core.run(_culling(self._culler, lease_id))
+        if self._culler.faults:
+            raise GpuCommonsError(
+                _("{n} servers could not be judged: {words}").format(
+                    n=len(self._culler.faults), words=self._culler.faults[0]
+                )
+            )
 
     async def _reservations(self) -> None:
         await self.core.run(lambda governor, now: governor.tend_reservations(now=now))
@@ -204,6 +215,14 @@ class Loops:
     async def _intents(self) -> None:
         await work_intents(self.core, self.hub, self.settings)
         await work_endings(self.core, self.settings)
+
+
+def _surveying(culler: Culler, lease_id: LeaseId) -> Callable[[Governor, datetime], bool]:
+    return lambda governor, now: culler.survey(governor, lease_id, now)
+
+
+def _culling(culler: Culler, lease_id: LeaseId) -> Callable[[Governor, datetime], Step]:
+    return lambda governor, now: culler.look(governor, lease_id, now)
 
 
 def _looking(lease_id: LeaseId) -> Callable[[Governor, datetime], object]:

@@ -1,4 +1,4 @@
-"""The admin page's forms for maintenance and exemptions: each act is one form, with its reason.
+"""The admin page's forms for maintenance, exemptions and idle stops: each with its reason.
 
 They work without JavaScript; what is refused is answered as a page with its words.
 """
@@ -126,6 +126,15 @@ class EndExemptionPage(ActPage):
         )
 
 
+class ReleaseIdlePage(ActPage):
+    """`/admin/idle/release`: idle stops that are held go on."""
+
+    async def post(self) -> None:
+        """Record it; who is still idle is told within seconds."""
+        reason, actor = self.reason, self.caller.actor
+        await self.do(lambda core, now: core.release_idle(reason=reason, actor=actor, now=now))
+
+
 def _unfilled() -> RefusedError:
     return RefusedError(
         "bad-request",
@@ -141,4 +150,5 @@ def handlers(prefix: str) -> list[Route]:
         (rf"{prefix}admin/maintenance/call-off", CallOffPage),
         (rf"{prefix}admin/exemptions", ExemptPage),
         (rf"{prefix}admin/exemptions/end", EndExemptionPage),
+        (rf"{prefix}admin/idle/release", ReleaseIdlePage),
     ]

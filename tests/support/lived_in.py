@@ -17,7 +17,8 @@ from hub_ext.lease import (
     SampleBatch,
 )
 from hub_ext.policy.load import loads
-from hub_ext.service.cull import Culler, Stop
+from hub_ext.service.cull import Culler
+from hub_ext.service.steps import Stop
 from tests.support.governing import POLICY, Site
 
 PERIOD_S = 120
@@ -62,8 +63,8 @@ def morning(site: Site) -> Morning:
         if step == 25:
             busy[made.steady.lease_id] = 41
         read(site, busy)
-        for lease in site.governor.leases():
-            if isinstance(culler.look(site.governor, lease.id, site.now), Stop):
+        for lease_id in culler.live(site.governor, site.now):
+            if isinstance(culler.look(site.governor, lease_id, site.now), Stop):
                 site.stop(made.idle)
     return made
 

@@ -2,6 +2,7 @@
 
 from ...i18n import _
 from ...lease import CapacitySheet, DeviceSheet, ExemptionSheet, LeaseView, MaintenanceSheet
+from ...lease.idling import IdleSheet
 from .capacity import CapacityHandler
 from .devices import (
     BackHandler,
@@ -24,6 +25,7 @@ from .hands import (
     ProlongByHand,
     ProlongHandler,
 )
+from .idling import IdleHandler, ReleaseHandler
 from .maintenance import AnnounceByHand, CallOffHandler, MaintenanceHandler
 from .route import Route
 
@@ -190,6 +192,24 @@ HAND_ROUTES = (
         _HANDS,
         takes=ByHand,
         gives=ExemptionSheet,
+        status=202,
+    ),
+    Route(
+        "GET",
+        "idle",
+        IdleHandler,
+        _("Whether idle stops are held because many servers or agents fell silent together"),
+        _HANDS,
+        gives=IdleSheet,
+    ),
+    Route(
+        "POST",
+        "idle/release",
+        ReleaseHandler,
+        _("Let idle stops go on that are held"),
+        _HANDS,
+        takes=ByHand,
+        gives=IdleSheet,
         status=202,
     ),
 )

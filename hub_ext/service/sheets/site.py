@@ -16,6 +16,7 @@ from ...lease import (
     PoolMap,
 )
 from ...lease.budgets import BudgetRow
+from ...lease.idling import IdleSheet
 from ...lease.waits import WaitSheet
 from ...ledger.generations import Generation
 from ...policy.model import Policy
@@ -49,6 +50,7 @@ class Site:
     waits: WaitSheet | None = None
     budgets: tuple[BudgetRow, ...] = ()
     batch: tuple[BatchLoad, ...] = ()
+    idle: IdleSheet | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ def gather(governor: Governor, now: datetime) -> Site:
         waits=governor.waits(now=now) if policy else None,
         budgets=governor.budgets(now=now) if policy else (),
         batch=governor.queue(now=now).batch if policy else (),
+        idle=governor.idleness(now=now),
         now=now,
     )
 
@@ -106,6 +109,7 @@ def sheet(site: Site, views: Sequence[LeaseView]) -> dict[str, object]:
     leases = [(view, view.lease) for view in views if view.lease is not None]
     held = {device.id: lease for _view, lease in leases for device in lease.devices}
     maps = {one.pool: one for one in site.maps}
+    idle_held = site.idle.held if site.idle is not None else None
     return {
         **(upkeep.sheet(site.upkeep) if site.upkeep is not None else {}),
         **waits.sheet(site.waits, site.policy),
@@ -113,6 +117,8 @@ def sheet(site: Site, views: Sequence[LeaseView]) -> dict[str, object]:
         **kueue.sheet(site.batch, site.problems.get("kueue", ()), zone),
         "pools": tuple(_pool(load, maps[load.pool], site.devices, held) for load in site.pools),
         "leases": tuple(lease_row(view, lease, site.policy, zone) for view, lease in leases),
+        "idle_held": idle_held,
+        "idle_since": formats.instant(idle_held.since, zone) if idle_held else "",
         "teams": tuple(site.policy.teams) if site.policy else (),
         "state": site.state,
         "applied": formats.instant(site.state.applied_at, zone),

@@ -19,7 +19,9 @@ from hub_ext.lease import (
     VerdictState,
 )
 from hub_ext.policy.model import Policy
-from hub_ext.service.cull import Announce, Culler, Step, Stop, Withdraw, step
+from hub_ext.service.cull import Culler
+from hub_ext.service.steps import Announce, Step, Stop, Withdraw, step
+from tests.support.culling import Passes
 from tests.support.ledger_parts import a_lease
 from tests.support.small_core import NOON, PERIOD_S, RULES, SmallCore
 
@@ -313,3 +315,42 @@ def test_the_end_of_a_life_is_never_passed_over(
             assert lease.notice is not None
             assert lease.notice.cause is Cause.expired
             assert lease.notice.stops_at > NOON, "its notice is not over"
+
+
+# --- a fault in judging -------------------------------------------------------------------------
+
+
+def test_a_lease_that_cannot_be_judged_is_unknown_and_the_others_are_judged(
+    core: SmallCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes = Passes(core)
+    broken, other = core.run("ada"), core.run("ben")
+    passes.until(lambda: core.lease(other.id).state is LeaseState.noticed)
+    governor = core.governor
+    whole = governor.readings
+
+    def readings(lease_id: LeaseId, since: Any, *, now: Any) -> Any:
+        if lease_id == broken.id:
+            raise ZeroDivisionError("a figure that nobody foresaw")
+        return whole(lease_id, since, now=now)
+
+    monkeypatch.setattr(governor, "readings", readings)
+    core.later(PERIOD_S)
+    passes.turn()
+    assert passes.culler.faults == ["a figure that nobody foresaw"]
+    assert core.lease(broken.id).state is LeaseState.running
+    verdict = governor.view_of(broken.id, now=core.now).verdict
+    assert verdict is not None
+    assert verdict.state is VerdictState.unknown
+    passes.until(lambda: core.lease(other.id).state is LeaseState.stopping)
+    # Its life ends all the same, told before.
+    assert broken.ends_at is not None
+    core.now = broken.ends_at - timedelta(minutes=10)
+    passes.turn()
+    notice = core.lease(broken.id).notice
+    assert notice is not None
+    assert notice.cause is Cause.expired
+    core.now = broken.ends_at
+    passes.turn()
+    assert core.lease(broken.id).cause is Cause.expired
+    assert passes.culler.faults == []

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from hub_ext.lease import Actor
+from hub_ext.lease import Actor, LeaseId
 from hub_ext.service.exempting import ExemptionWish
 from tests.hub_ext.service.test_pages import Shown, shown, words
 from tests.support.governing import Site
@@ -132,3 +132,17 @@ def test_what_cannot_be_is_answered_in_words(
         code, said = send(served, path, "admin", **fields)
         assert code == status
         assert len(said.split()) > 20, "a page with words, not a bare error"
+
+
+def test_an_admin_reads_why_nobody_is_stopped_as_idle_and_lets_it_go_on(tmp_path: Path) -> None:
+    with shown(tmp_path) as served:
+        assert "Nobody is stopped as idle" not in words(served("admin", "admin"))
+        fallen = dict.fromkeys((LeaseId(f"l-{number}") for number in range(6)), site(served).now)
+        site(served).governor.weigh_idleness(frozenset(fallen), fallen, now=site(served).now)
+        page = words(served("admin", "admin"))
+        assert "Nobody is stopped as idle" in page
+        assert "6 of 6 servers with a GPU turned idle together" in page
+        assert send(served, "idle/release", "admin")[0] == 400
+        assert send(served, "idle/release", "owner", reason="mine")[0] == 403
+        assert send(served, "idle/release", "admin", reason="network mended")[0] == 302
+        assert "Nobody is stopped as idle" not in words(served("admin", "admin"))

@@ -57,6 +57,9 @@ MATRIX: dict[str, tuple[int, set[str], int]] = {
     "GET exemptions": (200, ADMINS, 403),
     "POST exemptions": (202, ADMINS, 403),
     "POST exemptions/{exemption}/end": (404, ADMINS, 403),
+    "GET idle": (200, ADMINS, 403),
+    # They are not held: whoever may hears 409.
+    "POST idle/release": (409, ADMINS, 403),
     "GET months": (200, ADMINS, 403),
     # It is not over, and there is no such charge: whoever may hears that.
     "POST months/{month}/close": (409, ADMINS, 403),
@@ -110,6 +113,7 @@ BY_HAND: dict[str, dict[str, object]] = {
         "wanted": {"subject": "person", "name": "vera", "until": "2026-12-04T09:00:00Z"}
     },
     "POST exemptions/{exemption}/end": {},
+    "POST idle/release": {},
     "POST months/{month}/close": {},
     "POST corrections": {"wanted": {"lease_id": "l-none", "start": "2026-11-30T09:00:00Z"}},
     "POST anomalies/{anomaly}/act": {"act": "ask"},
