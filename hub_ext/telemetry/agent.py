@@ -21,12 +21,14 @@ from ..lease import (
     LeaseId,
     ProcessSample,
     SampleBatch,
+    StrayProcess,
     WatchItem,
     WatchList,
 )
 from .outbox import Outbox
 from .processes import ProcessMeter
 from .sample import Reader, Reading
+from .strays import strays
 
 LOG = logging.getLogger("gpu_commons.agent")
 
@@ -128,9 +130,25 @@ class Agent:
                 processes=tuple(processes[node]),
                 health=by_node[node].health if node in by_node else (),
                 holdings=held if node == self._node else None,
+                strays=self._strays(node, by_node.get(node), held),
             )
             for node in nodes
         ]
+
+    def _strays(
+        self, node: str, reading: Reading | None, held: tuple[DeviceHolding, ...] | None
+    ) -> tuple[StrayProcess, ...] | None:
+        """Say which processes no lease accounts for; None where that cannot be told.
+
+        Before the governor's first answer every server would look like one without a lease, and
+        where servers are containers the kubelet alone knows whose a device is.
+        """
+        watch = self._watches.get(node)
+        if watch is None or reading is None or reading.processes is None:
+            return None
+        if self._holdings is not None and held is None:
+            return None
+        return strays(reading.processes, self._meter.whose, watch, held)
 
     def _held(self) -> tuple[DeviceHolding, ...] | None:
         """Ask who holds this machine's devices; None where there is nobody to ask, or no answer."""
@@ -184,7 +202,7 @@ class Agent:
         """Keep what was not taken; where all was, hand over what was kept before, oldest first."""
         for batch in left:
             # What is there now is asked anew; who held what then is no news, and may be wrong.
-            past = batch.model_copy(update={"inventory": None, "holdings": None})
+            past = batch.model_copy(update={"inventory": None, "holdings": None, "strays": None})
             await asyncio.to_thread(outbox.put, past)
         loop = asyncio.get_running_loop()
         while not left and not stop.is_set() and loop.time() < until_s:

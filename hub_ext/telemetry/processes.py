@@ -24,6 +24,7 @@ from .accounting import (
     flow_bytes_s,
 )
 from .netspaces import namespaces
+from .strays import Whose
 
 LEASE_VARIABLE = "GPU_COMMONS_LEASE_ID"
 
@@ -86,6 +87,14 @@ class ProcessMeter:
         samples = tuple(self._sample(item, reads[item.lease_id], now) for item in watch.leases)
         self._former = {lease_id: read for lease_id, read in reads.items() if read.group}
         return samples
+
+    def whose(self, pid: int) -> Whose | None:
+        """Say whose a process is, as of the newest read; None where that cannot be told."""
+        look = self._looks.get(pid)
+        if look is None or not look.readable:
+            return None
+        member = self._members.get(look.key)
+        return Whose(member or (None if look.lease is None else LeaseId(look.lease)))
 
     def _sample(self, item: WatchItem, read: Read, now: datetime) -> ProcessSample:
         former = self._former.get(item.lease_id)

@@ -16,7 +16,8 @@ from hub_ext.lease import LeaseId, ProcessRef, ProcessSample, WatchItem, WatchLi
 from hub_ext.telemetry import processes
 from hub_ext.telemetry.processes import ProcessMeter
 
-LEASE = LeaseId("lease-under-test")
+LEASE = LeaseId(f"lease-under-test-{os.getpid()}")
+"""Its own in each run: two on one machine see each other's processes."""
 BURN = "while True: pass"
 IDLE = "import time; time.sleep(600)"
 BUSY_MILLIS = 60
