@@ -66,7 +66,8 @@ SETTINGS = {
 @contextmanager
 def faulty_hub(folder: Path, *, forgotten_s: float) -> Iterator[RealHub]:
     """Run it. A process that the hub forgets is told to end after `forgotten_s`."""
-    policy = write_rules(folder / "policy.yaml")
+    # Here starts fail on purpose, one after the other, and ada shall not wait for that.
+    policy = write_rules(folder / "policy.yaml", starts={"failures": 50})
     extra = FAULTY.format(folder=str(folder / "hub"))
     extra += governed(
         policy, folder / "hub/state", settings={**SETTINGS, "forgotten_s": forgotten_s}
