@@ -181,7 +181,7 @@ def _in_containers(desk: Desk, batch: SampleBatch) -> frozenset[DeviceId] | None
         return frozenset()
     if batch.holdings is None:
         return None
-    return frozenset(one.device for one in batch.holdings)
+    return frozenset(DeviceId(one.device.partition(SHARE_MARK)[0]) for one in batch.holdings)
 
 
 def _strays(batch: SampleBatch) -> dict[DeviceId, list[StrayProcess]]:

@@ -40,6 +40,22 @@ def told_apart(batch: SampleBatch, usable: Iterable[Device]) -> SampleBatch:
     )
 
 
+def each_share(batch: SampleBatch, held: Iterable[Device]) -> SampleBatch:
+    """Add a sample for each time-share that a server holds on Kubernetes, beside its GPU's own.
+
+    There the policy declares places, and which GPU's share it is comes from the kubelet alone.
+    """
+    named = {one.device for one in batch.devices}
+    shares = [one for one in held if one.shared_by is not None and one.id not in named]
+    by_gpu: dict[DeviceId, list[Device]] = defaultdict(list)
+    for device in shares:
+        by_gpu[device.driver_id].append(device)
+    more = [one for one in batch.devices if one.device in by_gpu]
+    if not more:
+        return batch
+    return batch.model_copy(update={"devices": (*batch.devices, *_each(more, by_gpu))})
+
+
 def _each(read: Iterable[Read], shares: Mapping[DeviceId, list[Device]]) -> Iterable[Read]:
     for one in read:
         if one.device in shares:

@@ -61,8 +61,12 @@ def step(turn: Turn, by: timedelta) -> dict[LeaseId, timedelta]:
 
 
 def _devices(turn: Turn, lease: OpenLease) -> set[DeviceId]:
-    """Give the real devices of a lease; while they are not known, the places that it holds."""
-    return {device.id for device in turn.desk.held_for.devices(lease, turn.now)}
+    """Give the real devices of a lease and the GPUs whose shares they are.
+
+    While they are not known, these are the places that it holds.
+    """
+    held = turn.desk.held_for.devices(lease, turn.now)
+    return {name for device in held for name in (device.id, device.driver_id)}
 
 
 def _running(lease: OpenLease) -> bool:

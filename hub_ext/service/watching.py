@@ -17,7 +17,7 @@ from ..lease import (
 )
 from .checking import check
 from .desk import Desk
-from .timeshares import told_apart
+from .timeshares import each_share, told_apart
 from .unenforced import note_idle
 
 
@@ -34,11 +34,12 @@ def take(desk: Desk, batch: SampleBatch, *, now: datetime) -> WatchList:
     with desk.turn(now) as turn:
         leases = turn.tx.leases()
     held = {lease.id: desk.held_for.devices(lease, now) for lease in leases if lease.holding}
+    read = each_share(batch, (one for devices in held.values() for one in devices))
     then = {lease.id for lease in leases if not batch.late or _held_at(lease, batch)}
     holders = {
         device.id: lease for lease, devices in held.items() if lease in then for device in devices
     }
-    desk.samples.add(batch, now=now, holders=holders)
+    desk.samples.add(read, now=now, holders=holders)
     if not batch.late:
         check(desk, batch, leases, now=now, before=before)
     return WatchList(

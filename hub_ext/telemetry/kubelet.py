@@ -13,7 +13,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from ..errors import UnreachableError
 from ..i18n import _
-from ..lease import SHARE_MARK, DeviceHolding, DeviceId
+from ..lease import DeviceHolding, DeviceId
 
 SOCKET = Path("/var/lib/kubelet/pod-resources/kubelet.sock")
 METHOD = "/v1.PodResourcesLister/List"
@@ -145,7 +145,7 @@ def _holdings(answer: Any) -> Iterator[DeviceHolding]:  # noqa: ANN401 - a messa
                         pod=holder.name,
                         # A time-share is `GPU-…::3`; older plugins write `GPU-…-3` for it, which
                         # then matches no device and stays unknown.
-                        device=DeviceId(device.partition(SHARE_MARK)[0]),
+                        device=DeviceId(device),
                     )
 
 

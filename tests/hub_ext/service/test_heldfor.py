@@ -1,6 +1,7 @@
 """On Kubernetes a lease holds a place; its real device is known by kubelet and cluster together."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ from hub_ext.lease import (
     VerdictState,
 )
 from hub_ext.service.cull import Culler
+from hub_ext.service.usage import Scope
+from tests.hub_ext.service.test_timeshares import POLICY as TURNS
 from tests.support.governing import Site, site_in
 
 REAL = DeviceId("GPU-8f1c")
@@ -195,3 +198,41 @@ def test_who_is_given_a_gpu_at_fault_does_not_pay_for_it(site: Site) -> None:
     (stretch,) = site.lease(grant).waived
     assert (stretch.start, stretch.end) == (site.now, None)
     assert site.lease(other).waived == ()
+
+
+def test_two_servers_that_have_a_gpu_in_turns_are_both_on_record(tmp_path: Path) -> None:
+    with site_in(tmp_path / "state", policy=TURNS, servers="pods") as site:
+        grants = [site.run(user, "turn") for user in ("vera", "sam")]
+        pods = [("gpu-maps", "jupyter-vera"), ("gpu-maps", "jupyter-sam")]
+        site.governor.take_servers(
+            dict(zip(pods, (grant.lease_id for grant in grants), strict=True))
+        )
+        holdings = tuple(
+            DeviceHolding(namespace=space, pod=pod, device=DeviceId(f"{REAL}::{n}"))
+            for n, (space, pod) in enumerate(pods)
+        )
+        for _ in range(3):
+            site.later(20)
+            sample = DeviceSample(
+                device=REAL,
+                at=site.now,
+                util_percent=60,
+                memory_used_bytes=GIB,
+                memory_total_bytes=48 * GIB,
+            )
+            batch = SampleBatch(
+                node="node-1",
+                source="nvml",
+                sent_at=site.now,
+                period_s=20,
+                devices=(sample,),
+                holdings=holdings,
+            )
+            site.governor.take_samples(batch, now=site.now)
+        start = site.now - timedelta(hours=1)
+        used = site.governor.usage(Scope("all"), start, site.now, now=site.now)
+        assert {one.user: one.measured_s > 0 for one in used.rows} == {"vera": True, "sam": True}
+        for n, grant in enumerate(grants):
+            (real,) = site.governor.view(grant.key, now=site.now).readings
+            assert (real.device, real.util_percent) == (f"{REAL}::{n}", 60)
+        assert site.governor.device_sheet(now=site.now).outages == ()

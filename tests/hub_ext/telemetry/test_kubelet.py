@@ -31,7 +31,7 @@ def test_gpus_and_mig_devices_are_told_with_who_holds_them(kubelet: KubeletSocke
     assert [(one.device, one.pod) for one in asked.holdings()] == [
         ("GPU-1", "jupyter-ada"),
         ("GPU-2", "jupyter-ada"),
-        ("GPU-9", "share"),
+        ("GPU-9::3", "share"),
         ("MIG-7", "jupyter-bo"),
     ]
     kubelet.held = {}
