@@ -7,11 +7,10 @@ rounded up, so that what is taken from a budget is never less than what is charg
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from typing import Literal, NamedTuple
-from zoneinfo import ZoneInfo
 
 from .lease.budgets import ACTS, BudgetAct, Budgeted, StepTaken, Used
 from .policy.model_budgets import Budget
-from .policy.prices import PriceSpan, day_start
+from .policy.prices import PriceSpan, day_start, local_day
 from .units import SECONDS_PER_HOUR, accrue, instant_us
 
 _DECEMBER = 12
@@ -85,10 +84,15 @@ def periods(budget: Budget, zone: str, start: datetime, end: datetime) -> tuple[
 
 def months(zone: str, start: datetime, end: datetime) -> Iterator[Period]:
     """List the months of a zone that [start, end) touches, in order."""
-    first = start.astimezone(ZoneInfo(zone)).date().replace(day=1)
+    first = local_day(start, zone).replace(day=1)
     while (begin := day_start(first, zone)) < end:
         first = _next_month(first)
         yield Period(begin, day_start(first, zone))
+
+
+def month_name(at: datetime, zone: str) -> str:
+    """Name the month that an instant is in, as people write it: "2026-11"."""
+    return f"{local_day(at, zone):%Y-%m}"
 
 
 def _next_month(first: date) -> date:

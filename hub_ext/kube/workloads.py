@@ -17,11 +17,11 @@ from .answers import ConflictError, MissingError
 from .api import LONG_S, SHORT_S, Api
 from .engine import Gone, Seen, Wanted
 from .objects import Body
+from .paging import pages
 from .reading import seen
 from .watching import Nap, Watch
 
 _BASE = f"/apis/{objects.GROUP}/{objects.VERSION}"
-_PAGE = 500
 _TRIES = 3
 
 
@@ -192,17 +192,13 @@ class Workloads:
     async def _listed(self) -> tuple[tuple[Seen, ...], str]:
         """List all pages and give the version from which a watch may follow."""
         found: list[Seen] = []
-        query: dict[str, str | int | bool] = {"limit": _PAGE}
-        while True:
-            page = await self._api.get(self._all, query, within_s=LONG_S)
+        version = ""
+        async for page in pages(lambda query: self._api.get(self._all, query, within_s=LONG_S)):
             found += [seen(one) for one in page.get("items") or ()]
-            meta = page.get("metadata") or {}
-            if not meta.get("continue"):
-                break
-            query = {"limit": _PAGE, "continue": meta["continue"]}
+            version = str((page.get("metadata") or {}).get("resourceVersion", ""))
         for one in found:
             self._note(one)
-        return tuple(found), str(meta.get("resourceVersion", ""))
+        return tuple(found), version
 
     def _note(self, one: Seen) -> None:
         if one.lease_id is not None:

@@ -20,6 +20,7 @@ from .asking import (
     ReportKind,
     ServerKey,
     Wired,
+    gpu_of,
     share_name,
 )
 from .capacity import CapacitySheet, GpuMap, Part, PartState, PoolMap
@@ -205,6 +206,7 @@ __all__ = [
     "WatchList",
     "When",
     "Wired",
+    "gpu_of",
     "local_text",
     "minute_text",
     "pod_disruption",

@@ -119,11 +119,16 @@ class Device(Value):
     @property
     def driver_id(self) -> DeviceId:
         """Id under which the driver knows what a server sees: a time-share sees the whole GPU."""
-        return DeviceId(self.id.partition(SHARE_MARK)[0])
+        return gpu_of(self.id)
 
 
 SHARE_MARK = "::"
 """Between a GPU's id and the number of a time-share, as NVIDIA's device plugin writes it."""
+
+
+def gpu_of(device: DeviceId) -> DeviceId:
+    """Take the number of a time-share off an id; another one is itself."""
+    return DeviceId(device.partition(SHARE_MARK)[0])
 
 
 def share_name(shared_by: int) -> str:

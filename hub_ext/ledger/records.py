@@ -5,7 +5,7 @@ Base of the other books of a transaction. Nothing here changes or removes a row.
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, func, insert, select
@@ -18,6 +18,9 @@ from .schema import event, instant
 
 if TYPE_CHECKING:
     from sqlalchemy.sql import Executable
+
+_PAGE = 500
+"""Events that are read at once where all of a kind are."""
 
 CHAIN_START = "0" * 64
 """What the first event is chained to."""
@@ -153,6 +156,14 @@ class Records:
             query = query.where(event.c.kind.in_(kinds))
         query = query.order_by(event.c.seq.desc() if newest else event.c.seq).limit(limit)
         return tuple((row.seq, event_of(row)) for row in self._run(query))
+
+    def every(self, kinds: Collection[str]) -> Iterator[Event]:
+        """Give all events of some kinds in their order, read in pages: for kinds that are few."""
+        after = 0
+        while page := self.events(kinds=kinds, after=after, limit=_PAGE):
+            for _seq, one in page:
+                yield one
+            after = page[-1][0]
 
     def _head(self) -> tuple[int, str]:
         if self._known.newest is None:

@@ -22,6 +22,11 @@ class PriceSpan(NamedTuple):
     price_micro_per_hour: int | None
 
 
+def local_day(at: datetime, timezone: str) -> date:
+    """Give the day that it is in a time zone."""
+    return at.astimezone(ZoneInfo(timezone)).date()
+
+
 def day_start(day: date, timezone: str) -> datetime:
     """First instant of a day in a time zone, in UTC.
 

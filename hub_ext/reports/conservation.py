@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from ..i18n import _
 from ..lease import Posting, Usage
-from ..metering import clip
-from . import tables
+from . import plain, tables
 from .tables import Asked, Dimension
 
 DIMENSIONS: tuple[Dimension, ...] = ("team", "project", "user", "profile")
@@ -39,12 +38,7 @@ def difference(lines: Iterable[Posting], ledger: Mapping[str, int], asked: Asked
 
 def of_lines(lines: Iterable[Posting], asked: Asked) -> dict[str, int]:
     """Add up charges cut to the window, in micro-units by currency."""
-    sums: dict[str, int] = {}
-    for line in lines:
-        part = clip(line, asked.start, asked.end)
-        if part is not None and part.amount_micro is not None:
-            sums[part.currency] = sums.get(part.currency, 0) + part.amount_micro
-    return sums
+    return plain.sums(plain.clipped(lines, asked.start, asked.end))
 
 
 def _of_rows(made: Usage) -> dict[str, int]:

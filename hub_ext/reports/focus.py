@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Context, Decimal
 from typing import Literal, NamedTuple
-from zoneinfo import ZoneInfo
 
-from ..budget import Period, months
+from ..budget import Period, month_name, months
 from ..i18n import _
 from ..lease import LeaseId, Posting
 from ..lease.reserving import ASIDE
@@ -255,8 +254,7 @@ def _description(line: Posting) -> str:
 
 
 def _statement_id(home: _Home, terms: Terms) -> str:
-    month = home.month.start.astimezone(ZoneInfo(terms.policy.timezone))
-    return f"{month:%Y-%m}/{home.team}"
+    return f"{month_name(home.month.start, terms.policy.timezone)}/{home.team}"
 
 
 def _product(line: Posting) -> Decimal:

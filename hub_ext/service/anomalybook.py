@@ -19,8 +19,6 @@ ENDED = "anomaly.ended"
 REMEMBERED = timedelta(days=7)
 """How long an anomaly that is over is shown."""
 
-_PAGE = 500
-
 
 @dataclass(frozen=True)
 class Looked:
@@ -93,9 +91,7 @@ def read(ledger: Ledger) -> AnomalyBook:
 
 def of_ledger(tx: Tx) -> AnomalyBook:
     """Make it in a transaction, be it one that only reads."""
-    book, after = AnomalyBook(), 0
-    while events := tx.events(kinds=(BEGAN, ENDED), after=after, limit=_PAGE):
-        for _seq, event in events:
-            book.apply(event)
-        after = events[-1][0]
+    book = AnomalyBook()
+    for event in tx.every((BEGAN, ENDED)):
+        book.apply(event)
     return book

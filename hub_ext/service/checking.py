@@ -9,7 +9,6 @@ from datetime import datetime
 
 from ..i18n import _
 from ..lease import (
-    SHARE_MARK,
     DeviceHealth,
     DeviceId,
     DeviceSample,
@@ -20,6 +19,7 @@ from ..lease import (
     OutCause,
     SampleBatch,
     StrayProcess,
+    gpu_of,
 )
 from . import leftovers
 from .desk import Desk
@@ -156,7 +156,7 @@ def _left(
         device = sample.device
         if device in desk.outages.devices:
             continue
-        in_turns = device.partition(SHARE_MARK)[0] in in_use
+        in_turns = gpu_of(device) in in_use
         found = None if device in held or in_turns else left(sample, strays.get(device, ()))
         if device in held or in_turns or found is False:
             doubts.pop(device, None)
@@ -181,7 +181,7 @@ def _in_containers(desk: Desk, batch: SampleBatch) -> frozenset[DeviceId] | None
         return frozenset()
     if batch.holdings is None:
         return None
-    return frozenset(DeviceId(one.device.partition(SHARE_MARK)[0]) for one in batch.holdings)
+    return frozenset(gpu_of(one.device) for one in batch.holdings)
 
 
 def _strays(batch: SampleBatch) -> dict[DeviceId, list[StrayProcess]]:

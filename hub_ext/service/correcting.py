@@ -6,8 +6,8 @@ whatever month it corrects.
 
 from collections import defaultdict
 from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
 
+from ..budget import month_name
 from ..errors import RefusedError
 from ..i18n import _
 from ..lease import Actor, LeaseId, Posting, ProjectName, TeamName
@@ -48,7 +48,7 @@ def correct(
         made = Correction(
             lease_id=original.lease_id,
             start=original.start,
-            month=f"{original.start.astimezone(ZoneInfo(policy.timezone)):%Y-%m}",
+            month=month_name(original.start, policy.timezone),
             closed=closed is not None and original.start < closed,
             lines=tuple(
                 CorrectionLine(

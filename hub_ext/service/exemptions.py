@@ -12,8 +12,6 @@ from ..ledger.store import Ledger, Tx
 EXEMPT = "admin.exempt"
 END = "admin.exempt_end"
 
-_PAGE = 500
-
 
 @dataclass
 class Exemptions:
@@ -51,9 +49,7 @@ def read(ledger: Ledger) -> Exemptions:
 
 def of_ledger(tx: Tx) -> Exemptions:
     """Make it in a transaction, be it one that only reads."""
-    exemptions, after = Exemptions(), 0
-    while events := tx.events(kinds=(EXEMPT, END), after=after, limit=_PAGE):
-        for _seq, event in events:
-            exemptions.apply(event)
-        after = events[-1][0]
+    exemptions = Exemptions()
+    for event in tx.every((EXEMPT, END)):
+        exemptions.apply(event)
     return exemptions

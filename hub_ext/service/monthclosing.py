@@ -3,12 +3,12 @@
 Servers that run on are charged until the month's end first, so that no charge of it comes later.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from zoneinfo import ZoneInfo
+from itertools import groupby
 
-from ..budget import Period, months
+from ..budget import Period, month_name, months
 from ..errors import RefusedError
 from ..i18n import _, ngettext
 from ..lease import Actor, OpenLease, Posting
@@ -19,9 +19,9 @@ from ..ledger.months import digest_of
 from ..ledger.reservations import CHANGED
 from ..ledger.store import Ledger
 from ..ledger.tally import Stretch
-from ..metering import clip
 from ..policy.model import Policy
 from ..reports import conservation
+from ..reports.plain import clipped, sums
 from ..reports.tables import Asked
 from .closing import charges
 from .desk import Desk, Turn
@@ -76,6 +76,7 @@ def close(desk: Desk, name: str, *, reason: str, actor: Actor, now: datetime) ->
             raise _not_ready(review)
         _charge_all(turn, month.end)
         lines = turn.tx.postings(start=month.start, end=month.end)
+        inside = clipped(lines, month.start, month.end)
         closed = ClosedMonth(
             name=month.name,
             timezone=policy.timezone,
@@ -84,10 +85,10 @@ def close(desk: Desk, name: str, *, reason: str, actor: Actor, now: datetime) ->
             at=now,
             by=actor.name,
             reason=reason,
-            teams=_by_team(lines, month),
-            amounts=_amounts(_inside(lines, month)),
+            teams=_by_team(inside),
+            amounts=_amounts(inside),
             lines=len(lines),
-            unpriced_s=_unpriced_s(lines, month),
+            unpriced_s=_unpriced_s(inside),
             digest=digest_of(lines),
         )
         turn.tx.close_month(closed, actor=actor)
@@ -128,18 +129,21 @@ def _end_of(policy: Policy, name: str, start: datetime) -> datetime:
 
 def _review(turn: Turn, month: _Month) -> MonthReview:
     lines = turn.tx.postings(start=month.start, end=month.end)
+    inside = clipped(lines, month.start, month.end)
     return MonthReview(
         name=month.name,
         start=month.start,
         end=month.end,
-        checks=tuple(_checks(turn, month, lines)),
-        teams=_by_team(lines, month),
-        amounts=_amounts(_inside(lines, month)),
+        checks=tuple(_checks(turn, month, lines, _unpriced_s(inside))),
+        teams=_by_team(inside),
+        amounts=_amounts(inside),
         lines=len(lines),
     )
 
 
-def _checks(turn: Turn, month: _Month, lines: tuple[Posting, ...]) -> Iterator[MonthCheck]:
+def _checks(
+    turn: Turn, month: _Month, lines: tuple[Posting, ...], unpriced: int
+) -> Iterator[MonthCheck]:
     over = turn.now >= month.end
     yield _check(
         "over",
@@ -151,7 +155,6 @@ def _checks(turn: Turn, month: _Month, lines: tuple[Posting, ...]) -> Iterator[M
     wrong = conservation.difference(lines, _ledger_sums(turn, month, lines), asked)
     agree = _("sums by team, project, person, lease and ledger agree")
     yield _check("books", not wrong, wrong or agree)
-    unpriced = _unpriced_s(lines, month)
     told = ngettext(
         "{n} second had no price and is in no sum",
         "{n} seconds had no price and are in no sum",
@@ -223,30 +226,20 @@ def _kept_on(turn: Turn, one: Reservation, end: datetime) -> Reservation:
     )
 
 
-def _inside(lines: tuple[Posting, ...], month: _Month) -> list[Posting]:
-    cut = (clip(line, month.start, month.end) for line in lines)
-    return [line for line in cut if line is not None]
-
-
-def _by_team(lines: tuple[Posting, ...], month: _Month) -> tuple[TeamSum, ...]:
-    inside = _inside(lines, month)
-    teams = sorted({line.team for line in inside})
+def _by_team(inside: tuple[Posting, ...]) -> tuple[TeamSum, ...]:
+    # They come in the order of teams.
     return tuple(
-        TeamSum(team=team, amounts=_amounts([line for line in inside if line.team == team]))
-        for team in teams
+        TeamSum(team=team, amounts=_amounts(lines))
+        for team, lines in groupby(inside, key=lambda line: line.team)
     )
 
 
-def _amounts(lines: list[Posting]) -> tuple[Amount, ...]:
-    sums: dict[str, int] = {}
-    for line in lines:
-        if line.amount_micro is not None:
-            sums[line.currency] = sums.get(line.currency, 0) + line.amount_micro
-    return tuple(Amount(currency=code, micro=sums[code]) for code in sorted(sums))
+def _amounts(inside: Iterable[Posting]) -> tuple[Amount, ...]:
+    return tuple(Amount(currency=code, micro=micro) for code, micro in sorted(sums(inside).items()))
 
 
-def _unpriced_s(lines: tuple[Posting, ...], month: _Month) -> int:
-    return sum(line.seconds for line in _inside(lines, month) if line.amount_micro is None)
+def _unpriced_s(inside: tuple[Posting, ...]) -> int:
+    return sum(line.seconds for line in inside if line.amount_micro is None)
 
 
 def _ledger_sums(turn: Turn, month: _Month, lines: tuple[Posting, ...]) -> dict[str, int]:
@@ -258,7 +251,7 @@ def _ledger_sums(turn: Turn, month: _Month, lines: tuple[Posting, ...]) -> dict[
 
 
 def _name(policy: Policy, period: Period) -> str:
-    return f"{period.start.astimezone(ZoneInfo(policy.timezone)):%Y-%m}"
+    return month_name(period.start, policy.timezone)
 
 
 def _not_its_turn(name: str, month: _Month | None) -> RefusedError:

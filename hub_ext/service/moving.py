@@ -5,7 +5,6 @@ Moves are held in memory, made of the ledger's own events. It decides nothing ab
 
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from zoneinfo import ZoneInfo
 
 from ..errors import RefusedError
 from ..i18n import _
@@ -22,6 +21,7 @@ from ..lease import (
 from ..ledger.store import Tx
 from ..policy.model import Policy
 from ..policy.moves import applied, obstacle, rows, share_rows, shares_on
+from ..policy.prices import local_day
 
 MOVED = "quota.moved"
 """Kind of the event of a move."""
@@ -72,7 +72,7 @@ class Moves:
 
 def today(policy: Policy, now: datetime) -> date:
     """The day it is where the policy is at home."""
-    return now.astimezone(ZoneInfo(policy.timezone)).date()
+    return local_day(now, policy.timezone)
 
 
 def sheet(tx: Tx, moves: Moves, policy: Policy, team: str, now: datetime) -> MoveSheet:

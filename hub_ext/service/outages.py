@@ -31,7 +31,6 @@ ANNOUNCE = "admin.announce"
 CALL_OFF = "admin.call_off"
 
 _KINDS = (OUT, BACK, DRAIN, LIFT, ANNOUNCE, CALL_OFF)
-_PAGE = 500
 
 UNSEEN = timedelta(minutes=2)
 """A device that was not seen empty for so long is told of; the next reading comes in seconds."""
@@ -167,11 +166,9 @@ def read(ledger: Ledger) -> Outages:
 
 def of_ledger(tx: Tx) -> Outages:
     """Make it in a transaction, be it one that only reads."""
-    outages, after = Outages(), 0
-    while events := tx.events(kinds=_KINDS, after=after, limit=_PAGE):
-        for _seq, event in events:
-            outages.apply(event)
-        after = events[-1][0]
+    outages = Outages()
+    for event in tx.every(_KINDS):
+        outages.apply(event)
     return outages
 
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta
-from zoneinfo import ZoneInfo
 
-from ..budget import Period, Spending, months, used_by
+from ..budget import Period, Spending, month_name, months, used_by
 from ..i18n import _
 from ..lease import Posting, TeamName
 from ..lease.budgets import BudgetRow
@@ -12,15 +11,14 @@ from ..lease.outlook import RunOut, TeamOutlook
 from ..ledger.tally import Stretch
 from ..metering import clip
 from ..policy.model import Policy
-from ..policy.prices import day_start
+from ..policy.prices import day_start, local_day
 from ..reports.outlook import BACK, Now, Outlook, outlook, runs_out, words
 from ..units import instant_us
 from . import budgetrows
 from .budgetcosts import spending_of, unused_of
-from .closing import charges
 from .desk import Desk, Turn
 from .pastdays import PastDays
-from .reservedcharges import unused_lines
+from .usage import Scope, reckoned
 
 _DAY = timedelta(days=1)
 _INSTANT = timedelta(microseconds=1)
@@ -32,17 +30,18 @@ def of_team(desk: Desk, past: PastDays, team: str, *, now: datetime) -> TeamOutl
         policy = turn.policy
         month = next(months(policy.timezone, now, now + _INSTANT))
         spent, committed = _used(turn, policy, team, month)
-        recent = _by_day(_lines(turn, team, month.start - (BACK + 1) * _DAY), policy, now)
+        scope = Scope(f"team:{team}", teams=(team,))
+        lines = reckoned(turn, scope, month.start - (BACK + 1) * _DAY, now)
         rows = budgetrows.of_teams(turn.budgets(policy), policy, (team,), desk.reached)
     # What is open is in the recent days alone; the books of those days are read with it.
-    days = past.of_team(team) | recent
+    days = past.of_team(team) | _by_day(lines, policy, now)
     errors = past.errors(policy, now)
     at = _now(policy, month.end, now)
     found = outlook(days, at, errors, spent=spent, committed=committed)
     gone = () if found.point is None else tuple(_gone(rows, policy, days, errors, now))
     return TeamOutlook(
         team=TeamName(team),
-        month=f"{at.today:%Y-%m}",
+        month=month_name(now, policy.timezone),
         currency=policy.currency,
         spent_micro=found.spent,
         committed_micro=found.committed,
@@ -76,24 +75,13 @@ def _spendings(turn: Turn, policy: Policy, team: str) -> Iterator[Spending]:
             yield kept
 
 
-def _lines(turn: Turn, team: str, start: datetime) -> Iterator[Posting]:
-    """List a team's charges since an instant: on the books, and of what runs."""
-    yield from turn.tx.postings(start=start, end=turn.now, teams=(team,))
-    for lease in turn.tx.leases():
-        if lease.team == team and lease.holding:
-            yield from (one for one in charges(turn.desk, lease, turn.now) if one.team == team)
-    for kept in turn.tx.reservations():
-        if kept.team == team:
-            yield from unused_lines(turn.desk, kept, turn.now)
-
-
 def _by_day(lines: Iterable[Posting], policy: Policy, now: datetime) -> dict[date, int]:
     """Split charges at the midnights of the organisation's zone, and sum each day up."""
-    zone, days = ZoneInfo(policy.timezone), dict[date, int]()
+    days: dict[date, int] = {}
     for line in lines:
         if line.amount_micro is None or line.currency != policy.currency:
             continue
-        day, last = (at.astimezone(zone).date() for at in (line.start, min(line.end, now)))
+        day, last = (local_day(at, policy.timezone) for at in (line.start, min(line.end, now)))
         while day <= last:
             begin = day_start(day, policy.timezone)
             part = clip(line, begin, day_start(day + _DAY, policy.timezone))
@@ -104,11 +92,10 @@ def _by_day(lines: Iterable[Posting], policy: Policy, now: datetime) -> dict[dat
 
 
 def _now(policy: Policy, end: datetime, now: datetime) -> Now:
-    zone = ZoneInfo(policy.timezone)
-    today = now.astimezone(zone).date()
+    today = local_day(now, policy.timezone)
     begin = day_start(today, policy.timezone)
     over = (now - begin) * 1000 // (day_start(today + _DAY, policy.timezone) - begin)
-    return Now(today, (end - _INSTANT).astimezone(zone).date(), over)
+    return Now(today, local_day(end - _INSTANT, policy.timezone), over)
 
 
 def _gone(

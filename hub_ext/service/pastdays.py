@@ -6,12 +6,11 @@ From it comes how wrong forecasts were. A day is read when everything that ran o
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from zoneinfo import ZoneInfo
 
 from ..budget import months
 from ..ledger.tally import Stretch
 from ..policy.model import Policy
-from ..policy.prices import day_start
+from ..policy.prices import day_start, local_day
 from ..reports.outlook import BACK, errors_at
 from .desk import Turn
 
@@ -41,8 +40,8 @@ class PastDays:
             self._of, self._days, self._made = (zone, policy.currency), {}, None
         if found is None:
             return False
-        today = _day(turn.now, zone)
-        self._first = max(_day(found, zone), today - BACK_DAYS * _DAY)
+        today = local_day(turn.now, zone)
+        self._first = max(local_day(found, zone), today - BACK_DAYS * _DAY)
         settled = _settled(turn)
         missing = [
             day
@@ -63,7 +62,7 @@ class PastDays:
 
     def errors(self, policy: Policy, now: datetime) -> list[int]:
         """Tell how wrong forecasts were on this day of the months that are over."""
-        today = _day(now, policy.timezone)
+        today = local_day(now, policy.timezone)
         if self._made is None or self._made[:2] != (len(self._days), today):
             known = self._months(policy, now)
             teams = [self.of_team(team) for team in policy.teams]
@@ -77,7 +76,7 @@ class PastDays:
             return []
         zone = policy.timezone
         spans = [
-            (_day(one.start, zone), _day(one.end, zone) - _DAY)
+            (local_day(one.start, zone), local_day(one.end, zone) - _DAY)
             for one in months(zone, day_start(self._first, zone), now)
             if one.end <= now
         ]
@@ -104,7 +103,3 @@ def _settled(turn: Turn) -> datetime:
         if one.current is not None and one.current.kept_since is not None
     ]
     return min([turn.now, *open_, *kept])
-
-
-def _day(at: datetime, zone: str) -> date:
-    return at.astimezone(ZoneInfo(zone)).date()

@@ -8,7 +8,6 @@ from ..ledger.store import Ledger
 from ..policy.model import Policy
 
 PINNED = "device.pinned"
-_PAGE = 500
 
 
 @dataclass
@@ -42,10 +41,8 @@ class DevicePins:
 
 def read(ledger: Ledger) -> DevicePins:
     """Make the present state of all events; they are few, and found by their kind."""
-    pins, after = DevicePins(), 0
+    pins = DevicePins()
     with ledger.transaction() as tx:
-        while events := tx.events(kinds=(PINNED,), after=after, limit=_PAGE):
-            for _seq, event in events:
-                pins.apply(event)
-            after = events[-1][0]
+        for event in tx.every((PINNED,)):
+            pins.apply(event)
     return pins

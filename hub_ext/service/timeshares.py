@@ -21,10 +21,7 @@ def told_apart(batch: SampleBatch, usable: Iterable[Device]) -> SampleBatch:
     usable
         Devices in use by the policy; only time-shares of a GPU that the batch names matter.
     """
-    shares: dict[DeviceId, list[Device]] = defaultdict(list)
-    for device in usable:
-        if device.shared_by is not None and device.node == batch.node:
-            shares[device.driver_id].append(device)
+    shares = _by_gpu(one for one in usable if one.node == batch.node)
     if not shares:
         return batch
     inventory = batch.inventory
@@ -46,14 +43,20 @@ def each_share(batch: SampleBatch, held: Iterable[Device]) -> SampleBatch:
     There the policy declares places, and which GPU's share it is comes from the kubelet alone.
     """
     named = {one.device for one in batch.devices}
-    shares = [one for one in held if one.shared_by is not None and one.id not in named]
-    by_gpu: dict[DeviceId, list[Device]] = defaultdict(list)
-    for device in shares:
-        by_gpu[device.driver_id].append(device)
-    more = [one for one in batch.devices if one.device in by_gpu]
+    shares = _by_gpu(one for one in held if one.id not in named)
+    more = [one for one in batch.devices if one.device in shares]
     if not more:
         return batch
-    return batch.model_copy(update={"devices": (*batch.devices, *_each(more, by_gpu))})
+    return batch.model_copy(update={"devices": (*batch.devices, *_each(more, shares))})
+
+
+def _by_gpu(devices: Iterable[Device]) -> dict[DeviceId, list[Device]]:
+    """Pick the time-shares, by the id under which the driver knows their GPU."""
+    shares: dict[DeviceId, list[Device]] = defaultdict(list)
+    for device in devices:
+        if device.shared_by is not None:
+            shares[device.driver_id].append(device)
+    return shares
 
 
 def _each(read: Iterable[Read], shares: Mapping[DeviceId, list[Device]]) -> Iterable[Read]:

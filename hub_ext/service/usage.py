@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..lease import Posting, Usage
-from ..ledger.store import Tx
 from ..reports import tables
 from .closing import charges
-from .desk import Desk
+from .desk import Desk, Turn
 from .reservedcharges import unused_lines
 
 
@@ -26,17 +25,16 @@ class Scope:
 def usage(desk: Desk, scope: Scope, start: datetime, end: datetime, *, now: datetime) -> Usage:
     """Sum up [start, end) as of now."""
     with desk.turn(now) as turn:
-        lines = _lines(desk, turn.tx, scope, start, end, now)
+        lines = reckoned(turn, scope, start, end)
         opened = frozenset(lease.id for lease in turn.tx.leases())
     policy = desk.book.known
     asked = tables.Asked(scope.name, start, end, now, policy.currency if policy else "")
     return tables.usage(lines, desk.samples.used(start, end), asked, running=opened)
 
 
-def _lines(
-    desk: Desk, tx: Tx, scope: Scope, start: datetime, end: datetime, now: datetime
-) -> list[Posting]:
-    """Charges that are posted, and those that would be posted now for what still runs."""
+def reckoned(turn: Turn, scope: Scope, start: datetime, end: datetime) -> list[Posting]:
+    """List charges that are posted, and those that would be posted now for what still runs."""
+    desk, tx, now = turn.desk, turn.tx, turn.now
     posted = tx.postings(start=start, end=end, user=scope.user, teams=scope.teams)
     running = (
         line

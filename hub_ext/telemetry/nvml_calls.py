@@ -13,6 +13,9 @@ from ..i18n import _
 MOST_MEMORY_BYTES = 2**44
 """16 TiB: a driver that says more has written another struct than we read."""
 
+_NOT_KNOWN = frozenset({pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND})
+"""Answers of drivers and GPUs that are too old for a question."""
+
 _MIG_NAME = re.compile(r"MIG ((?:\d+c\.)?\d+g\.\d+gb\S*)")
 
 
@@ -21,7 +24,7 @@ def cut(parent: Any) -> bool:  # noqa: ANN401 - a ctypes handle
     try:
         return bool(pynvml.nvmlDeviceGetMigMode(parent)[0] == pynvml.NVML_DEVICE_MIG_ENABLE)
     except pynvml.NVMLError as error:
-        if error.value in {pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND}:
+        if error.value in _NOT_KNOWN:
             return False
         raise
 
@@ -34,7 +37,7 @@ def virtual(handle: Any) -> bool | None:  # noqa: ANN401 - a ctypes handle
     try:
         mode = int(pynvml.nvmlDeviceGetVirtualizationMode(handle))
     except pynvml.NVMLError as error:
-        if error.value in {pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND}:
+        if error.value in _NOT_KNOWN:
             return None
         raise
     return bool(mode == pynvml.NVML_GPU_VIRTUALIZATION_MODE_VGPU)

@@ -8,12 +8,11 @@ from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from ..lease import (
-    SHARE_MARK,
     DeviceHolding,
-    DeviceId,
     LeaseId,
     StrayProcess,
     WatchList,
+    gpu_of,
 )
 from .sample import DeviceProcess
 
@@ -43,13 +42,13 @@ def strays(
     holdings
         Devices that containers hold; None where servers are no containers.
     """
-    leases = {item.lease_id: {_card(one) for one in item.devices} for item in watch.leases}
-    contained = {_card(one.device) for one in holdings or ()}
+    leases = {item.lease_id: {gpu_of(one) for one in item.devices} for item in watch.leases}
+    contained = {gpu_of(one.device) for one in holdings or ()}
     told = []
     for one in found:
-        if _card(one.device) in contained or (of := whose(one.pid)) is None:
+        if gpu_of(one.device) in contained or (of := whose(one.pid)) is None:
             continue
-        if of.lease in leases and _card(one.device) in leases[of.lease]:
+        if of.lease in leases and gpu_of(one.device) in leases[of.lease]:
             continue
         told.append(
             StrayProcess(
@@ -60,8 +59,3 @@ def strays(
             )
         )
     return tuple(told)
-
-
-def _card(device: DeviceId) -> str:
-    """Take the number of a time-share away: the driver knows the GPU alone."""
-    return device.partition(SHARE_MARK)[0]

@@ -11,8 +11,7 @@ import pytest
 
 from hub_ext.admission.engine import Cohort, Group, Preemption, Queue, Quota
 from hub_ext.errors import RefusedError, UnreachableError
-from hub_ext.kube import names
-from hub_ext.kube import workloads as module
+from hub_ext.kube import names, paging
 from hub_ext.kube.engine import Gone, Phase, Seen, Wanted
 from hub_ext.kube.objects import workload
 from hub_ext.kube.workloads import Workloads
@@ -351,7 +350,7 @@ def test_no_end_is_missed_in_a_gap(tmp_path: Path, fault: str) -> None:
 
 
 def test_a_list_of_many_pages_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PAGE", 3)
+    monkeypatch.setattr(paging, "_PAGE", 3)
 
     async def tell() -> None:
         async with cluster(tmp_path) as (fake, client):
