@@ -14,6 +14,7 @@ from tests.support.aside import aside
 from tests.support.governing import site_in
 from tests.support.identities import PREFIX, Door, door_to
 from tests.support.odd_site import GIB, LONG, pass_time
+from tests.support.tabs import tab
 
 pytestmark = pytest.mark.browser
 
@@ -42,17 +43,8 @@ def door(tmp_path: Path) -> Iterator[Door]:
 def opened(
     browser: Browser, door: Door, token: str = "admin", path: str = "anomalies", **more: Any
 ) -> Iterator[tuple[Page, list[str]]]:
-    headers = {"Authorization": f"token {token}"}
-    context = browser.new_context(extra_http_headers=headers, **more)
-    context.set_default_timeout(20_000)
-    page, said = context.new_page(), []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    try:
-        page.goto(f"{door.url}{PREFIX}{path}", wait_until="load")
-        yield page, said
-    finally:
-        context.close()
+    with tab(browser, f"{door.url}{PREFIX}{path}", token, **more) as standing:
+        yield standing
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

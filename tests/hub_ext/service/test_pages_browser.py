@@ -20,6 +20,7 @@ from tests.support.aside import aside
 from tests.support.governing import POLICY, site_in
 from tests.support.identities import PREFIX, door_to
 from tests.support.lived_in import edit_to_nonsense, morning
+from tests.support.tabs import tab
 
 pytestmark = pytest.mark.browser
 
@@ -72,20 +73,9 @@ def opened(
 ) -> Iterator[Tab]:
     """Open a page as the one it is for."""
     token, path = PAGES[name]
-    context = browser.new_context(
-        viewport={"width": width, "height": 800},
-        extra_http_headers={"Authorization": f"token {token}"},
-        **more,
-    )
-    context.set_default_timeout(20_000)
-    tab = Tab(context.new_page())
-    tab.page.on("console", lambda message: tab.said.append(message.text))
-    tab.page.on("pageerror", lambda error: tab.said.append(str(error)))
-    try:
-        tab.page.goto(address + path, wait_until="load")
-        yield tab
-    finally:
-        context.close()
+    size = {"width": width, "height": 800}
+    with tab(browser, address + path, token, viewport=size, **more) as (page, said):
+        yield Tab(page, said)
 
 
 @pytest.mark.parametrize(

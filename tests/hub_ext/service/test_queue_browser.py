@@ -16,6 +16,7 @@ from tests.hub_ext.service.api.people import introduce
 from tests.support.aside import aside
 from tests.support.governing import site_in
 from tests.support.identities import PREFIX, Door, door_to
+from tests.support.tabs import tab
 
 pytestmark = pytest.mark.browser
 
@@ -57,20 +58,10 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 @contextmanager
 def opened(browser: Browser, served: Served, **more: Any) -> Iterator[tuple[Page, list[str]]]:
-    context = browser.new_context(
-        extra_http_headers={"Authorization": "token owner"},
-        viewport={"width": 1280, "height": 900},
-        **more,
-    )
-    context.set_default_timeout(20_000)
-    page, said = context.new_page(), []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    try:
-        page.goto(f"{served.door.url}{PREFIX}queue", wait_until="load")
-        yield page, said
-    finally:
-        context.close()
+    wide = {"width": 1280, "height": 900}
+    url = f"{served.door.url}{PREFIX}queue"
+    with tab(browser, url, "owner", viewport=wide, **more) as standing:
+        yield standing
 
 
 def test_a_place_moves_up_while_the_page_is_open(browser: Browser, served: Served) -> None:

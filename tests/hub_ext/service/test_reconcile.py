@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,19 +36,21 @@ def hub() -> SmallHub:
 
 
 @asynccontextmanager
-async def reconciler(core: SmallCore, hub: SmallHub) -> AsyncIterator[Reconciler]:
+async def reconciler(core: SmallCore, hub: SmallHub, **how: Any) -> AsyncIterator[Reconciler]:
     async with hub.serving():
         client = HubClient(hub.url, TOKEN)
         try:
             with core.runner() as runner:
-                yield Reconciler(runner, client, probe=core.probe)
+                yield Reconciler(runner, client, **{"probe": core.probe, **how})
         finally:
             client.close()
 
 
-def compare(core: SmallCore, hub: SmallHub) -> Comparison:
+def compare(core: SmallCore, hub: SmallHub, **how: Any) -> Comparison:
+    """Compare once; `probe` and `cluster` stand in for what the machine and the cluster see."""
+
     async def story() -> Comparison:
-        async with reconciler(core, hub) as one:
+        async with reconciler(core, hub, **how) as one:
             return await one.compare()
 
     return asyncio.run(story())
@@ -307,17 +310,7 @@ def test_a_lease_without_a_pod_of_its_own_is_looked_for_all_the_same(
 ) -> None:
     lease = core.run("ada")
     cluster = SmallCluster(says)
-
-    async def story() -> None:
-        async with hub.serving():
-            client = HubClient(hub.url, TOKEN)
-            try:
-                with core.runner() as runner:
-                    await Reconciler(runner, client, probe=_blind, cluster=cluster).compare()
-            finally:
-                client.close()
-
-    asyncio.run(story())
+    compare(core, hub, probe=_blind, cluster=cluster)
     assert core.lease(lease.id).state is left
 
 
@@ -340,16 +333,6 @@ def test_a_pod_that_the_hub_forgot_is_gone_only_when_the_cluster_says_so(
     monkeypatch.setattr("hub_ext.service.granting.terms", lambda *_words: pod)
     lease = core.run("ada")
     cluster = SmallCluster(says)
-
-    async def story() -> None:
-        async with hub.serving():
-            client = HubClient(hub.url, TOKEN)
-            try:
-                with core.runner() as runner:
-                    await Reconciler(runner, client, probe=_blind, cluster=cluster).compare()
-            finally:
-                client.close()
-
-    asyncio.run(story())
+    compare(core, hub, probe=_blind, cluster=cluster)
     assert core.lease(lease.id).state is left
     assert cluster.ended == (["ada/"] if says is Liveness.alive else [])

@@ -15,6 +15,7 @@ from tests.hub_ext.service.test_reserving import RULES
 from tests.support.aside import aside
 from tests.support.governing import site_in
 from tests.support.identities import PREFIX, Door, door_to
+from tests.support.tabs import tab
 
 pytestmark = pytest.mark.browser
 
@@ -35,18 +36,9 @@ def door(tmp_path: Path) -> Iterator[Door]:
 
 @contextmanager
 def page_of(browser: Browser, door: Door, token: str, **more: Any) -> Iterator[Page]:
-    context = browser.new_context(
-        extra_http_headers={"Authorization": f"token {token}"},
-        viewport={"width": 1280, "height": 900},
-        **more,
-    )
-    context.set_default_timeout(20_000)
-    page = context.new_page()
-    try:
-        page.goto(f"{door.url}{PREFIX}reservations", wait_until="load")
+    wide = {"width": 1280, "height": 900}
+    with tab(browser, f"{door.url}{PREFIX}reservations", token, viewport=wide, **more) as (page, _):
         yield page
-    finally:
-        context.close()
 
 
 @pytest.mark.parametrize(("token", "scheme"), [("lead", "light"), ("owner", "dark")])

@@ -14,6 +14,7 @@ from tests.hub_ext.service.test_accept_page import careful
 from tests.support.aside import aside
 from tests.support.governing import site_in
 from tests.support.identities import PREFIX, Door, door_to
+from tests.support.tabs import tab
 
 pytestmark = pytest.mark.browser
 
@@ -37,17 +38,8 @@ def door(tmp_path: Path) -> Iterator[Door]:
 
 @contextmanager
 def opened(browser: Browser, door: Door, **more: Any) -> Iterator[tuple[Page, list[str]]]:
-    headers = {"Authorization": "token admin"}
-    context = browser.new_context(extra_http_headers=headers, **more)
-    context.set_default_timeout(20_000)
-    page, said = context.new_page(), []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    try:
-        page.goto(f"{door.url}{PREFIX}admin", wait_until="load")
-        yield page, said
-    finally:
-        context.close()
+    with tab(browser, f"{door.url}{PREFIX}admin", "admin", **more) as standing:
+        yield standing
 
 
 def announce(page: Page) -> None:
