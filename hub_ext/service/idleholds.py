@@ -8,7 +8,7 @@ from datetime import datetime
 
 from ..errors import RefusedError
 from ..i18n import _
-from ..lease import GOVERNOR, Actor, Event, LeaseId, Reason
+from ..lease import Actor, Event, LeaseId, Reason
 from ..lease.idling import IdleHold, IdleSheet
 from ..ledger.store import Ledger, Tx
 from . import breaker
@@ -167,5 +167,5 @@ def _away(desk: Desk, now: datetime) -> frozenset[str]:
 
 
 def _record(desk: Desk, event: Event) -> None:
-    with desk.turn(event.at, event.actor or GOVERNOR) as turn:
+    with desk.turn(event.at, event.actor) as turn:
         turn.tx.append(event)
