@@ -4,7 +4,7 @@ Unknown is never idle. The GPU and what feeds it must both be quiet for the whol
 server says of itself can hold that off for a while, and can never bring it about.
 """
 
-from .choosing import lookback, rule_for, rule_of
+from .choosing import lookback, looking_again, rule_for, rule_of
 from .evidence import Readings
 from .judging import Judged, exempted, judge, judge_on
 from .tracks import STALE_PERIODS, Clocks
@@ -18,6 +18,7 @@ __all__ = [
     "judge",
     "judge_on",
     "lookback",
+    "looking_again",
     "rule_for",
     "rule_of",
 ]

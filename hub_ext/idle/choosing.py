@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from ..lease import OpenLease
+from ..lease import OpenLease, Verdict
 from ..policy.model import FlavorKind, IdleRule, Policy
 from ..policy.model_idle import window_of
 from .tracks import STALE_PERIODS
@@ -46,4 +46,20 @@ def rank(rule: IdleRule) -> int:
 
 def lookback(rule: IdleRule, period_s: float) -> timedelta:
     """How far back readings must reach for `judge` to be able to see a whole quiet limit."""
-    return rule.limit + window_of(rule) + timedelta(seconds=(STALE_PERIODS + 1) * period_s)
+    return rule.limit + _margin(rule, period_s)
+
+
+def looking_again(rule: IdleRule, verdict: Verdict, period_s: float) -> timedelta:
+    """How far back readings must reach to see again all that an idle verdict stands on.
+
+    A busy kernel has a longer limit than the rule's, and what the server said may have put the
+    begin of the quiet later than what the agent saw: over less, neither could be confirmed.
+    """
+    reached = timedelta(seconds=verdict.limit_s or 0)
+    put_later = verdict.quiet_since != verdict.agent_quiet_since
+    behind = reached + (rule.user_extends if put_later else timedelta(0))
+    return max(lookback(rule, period_s), behind + _margin(rule, period_s))
+
+
+def _margin(rule: IdleRule, period_s: float) -> timedelta:
+    return window_of(rule) + timedelta(seconds=(STALE_PERIODS + 1) * period_s)

@@ -18,6 +18,7 @@ from ..policy.model import IdleRule
 from ..policy.model_idle import window_of
 from ..units import duration_text, whole_seconds
 from .tracks import (
+    Clock,
     Clocks,
     Gauge,
     Judge,
@@ -127,10 +128,15 @@ def _devices(
         for kind in _kinds(rule):
             name = f"{kind.name} {device}"
             points = [Point(one.at, kind.figure(one)) for one in series]
-            if not kind.required and all(point.value is None for point in points):
+            if not kind.required and _never_known(points, former.get(name)):
                 continue
             track = gauge.follow(points, kind.judge, former.get(name))
             yield _witness(name, track, readings.source, kind)
+
+
+def _never_known(points: Sequence[Point], former: Clock | None) -> bool:
+    """Whether a figure is not offered at all; one that was there and is lost is still heard."""
+    return former is None and all(point.value is None for point in points)
 
 
 def _kinds(rule: IdleRule) -> tuple[_Kind, ...]:
@@ -173,7 +179,7 @@ def _processes(
     source = "process" if newest is None else newest.scope
     for part in _parts(rule):
         points = [Point(one.at, part.figure(one)) for one in mine]
-        if not part.required and all(point.value is None for point in points):
+        if not part.required and _never_known(points, former.get(part.name)):
             continue
         yield _witness(
             part.name, gauge.follow(points, part.judge, former.get(part.name)), source, part

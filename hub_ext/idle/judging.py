@@ -4,7 +4,7 @@
 only holds off does; 5 what the server says holds off for a while; 6 the limits. Nothing else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -174,7 +174,20 @@ def _agent_quiet_since(heard: Sequence[Witness]) -> datetime | None:
     """Since when all that the agent sees is quiet; None while a required figure is unknown."""
     if any(one.required and one.track.state != "quiet" for one in heard):
         return None
-    return _quiet_since([one for one in heard if not one.veto and one.track.state == "quiet"])
+    quiet = _quiet_since([one for one in heard if not one.veto and one.track.state == "quiet"])
+    return None if quiet is None else max([quiet, *_lost_at(heard)])
+
+
+def _lost_at(heard: Sequence[Witness]) -> Iterator[datetime]:
+    """When witnesses fell silent: what they would have told since then nobody knows.
+
+    So quiet begins no sooner than that, and the whole limit passes from there.
+    """
+    for one in heard:
+        clock = one.track.clock
+        lost = one.track.state == "unknown" and not one.name.startswith(USED)
+        if lost and clock is not None and clock.known_at is not None:
+            yield clock.known_at
 
 
 def _quiet_since(heard: Sequence[Witness]) -> datetime | None:

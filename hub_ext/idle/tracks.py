@@ -28,12 +28,14 @@ class Clock(Value):
     """Where a witness stood at its newest reading.
 
     `quiet_since` is None unless it was quiet then; `low` is the lowest value ever seen, from which
-    the resting power and the server's own CPU are learned.
+    the resting power and the server's own CPU are learned; `known_at` is the newest reading that
+    had a figure.
     """
 
     at: datetime
     quiet_since: datetime | None
     low: int | None = None
+    known_at: datetime | None = None
 
 
 class Clocks(Value):
@@ -104,10 +106,11 @@ class Gauge(NamedTuple):
     ) -> tuple[Clock, int | None]:
         low = None if clock is None else clock.low
         if point.value is None:
-            return Clock(at=point.at, quiet_since=None, low=low), None
+            known_at = None if clock is None else clock.known_at
+            return Clock(at=point.at, quiet_since=None, low=low, known_at=known_at), None
         low = point.value if low is None else min(low, point.value)
         if active(window, low):
-            return Clock(at=point.at, quiet_since=None, low=low), None
+            return Clock(at=point.at, quiet_since=None, low=low, known_at=point.at), None
         runs_on = (
             clock is not None
             and clock.quiet_since is not None
@@ -115,7 +118,7 @@ class Gauge(NamedTuple):
         )
         since = clock.quiet_since if runs_on and clock is not None else point.at
         largest = point.value if most is None or not runs_on else max(most, point.value)
-        return Clock(at=point.at, quiet_since=since, low=low), largest
+        return Clock(at=point.at, quiet_since=since, low=low, known_at=point.at), largest
 
     def _stale(self, earlier: datetime, later: datetime) -> bool:
         return later - earlier > STALE_PERIODS * self.period

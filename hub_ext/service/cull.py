@@ -10,7 +10,16 @@ from typing import NamedTuple
 
 from ..errors import LedgerError
 from ..i18n import _
-from ..idle import STALE_PERIODS, Clocks, exempted, judge, judge_on, lookback, rule_of
+from ..idle import (
+    STALE_PERIODS,
+    Clocks,
+    exempted,
+    judge,
+    judge_on,
+    lookback,
+    looking_again,
+    rule_of,
+)
 from ..lease import GOVERNOR, Cause, LeaseId, LeaseState, OpenLease, Verdict, VerdictState
 from ..policy.model import IdleRule, Policy
 from ..policy.model_idle import window_of
@@ -193,7 +202,8 @@ class Culler:
         )
         if verdict.state is VerdictState.idle and goes_on:
             # Before anything follows from it, everything is looked at once more.
-            whole = governor.readings(lease.id, now - lookback(rule, LONGEST_PERIOD_S), now=now)
+            behind = looking_again(rule, verdict, LONGEST_PERIOD_S)
+            whole = governor.readings(lease.id, now - behind, now=now)
             anew = judge(name, rule, lease, whole, now, required_devices=devices, kind=kind)
             verdict = anew if anew.state is not VerdictState.idle else verdict
         self._last[lease.id] = _Last(now, rule, clocks)

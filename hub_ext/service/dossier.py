@@ -5,13 +5,16 @@ It reads; who may read is for the caller to check.
 
 from datetime import datetime
 
-from ..lease import Event, LeaseId, LeaseView, OpenLease, Posting, Value, Verdict
+from ..lease import Cause, Event, LeaseId, LeaseView, OpenLease, Posting, Value, Verdict
 from ..ledger.charges import CHARGE_POSTED
 from .again import may_ask_again
 from .closing import charges
 from .desk import Desk
 from .restcharges import rest_id
 from .views import view_of
+
+_JUDGEMENTS = {"notice.given": "evidence", "verdict.changed": "verdict"}
+"""Events with a judgement, and where in their body it is."""
 
 MOST_EVENTS = 200
 """Events of one lease that are shown; older ones stay in the ledger."""
@@ -73,12 +76,17 @@ def evidence(
 ) -> Verdict | None:
     """Give the judgement that an announced stop rests on, else the newest one.
 
-    Of an open lease without a notice the newest counts: an older notice was withdrawn.
+    Where no stop for idleness stands the newest counts: an older notice was withdrawn, and what it
+    rested on is no reason for anything.
     """
-    if lease.open and lease.notice is None and newest is not None:
+    announced = Cause.culled in {lease.cause, lease.notice.cause if lease.notice else None}
+    if lease.open and not announced and newest is not None:
         return newest
-    for kind, name in (("notice.given", "evidence"), ("verdict.changed", "verdict")):
-        for _seq, event in events:
-            if event.kind == kind and event.body.get(name):
-                return Verdict.model_validate(event.body[name])
-    return newest
+    found = [
+        (event.kind, body)
+        for _seq, event in events
+        if (body := event.body.get(_JUDGEMENTS.get(event.kind, "")))
+    ]
+    told = [body for kind, body in found if kind == "notice.given"]
+    behind = told[:1] if announced and told else [body for _kind, body in found[:1]]
+    return Verdict.model_validate(behind[0]) if behind else newest

@@ -119,3 +119,20 @@ def test_who_may_not_see_an_ended_lease_hears_nothing_of_it(core: SmallCore) -> 
 @pytest.mark.parametrize("of", ["", "/", "a" * 400, "ada/" + "x" * 400, "l-nothing", "ada/ \x00"])
 def test_odd_names_find_nothing_and_break_nothing(core: SmallCore, of: str) -> None:
     assert asked(core, of) == ()
+
+
+def test_a_notice_that_was_withdrawn_is_no_reason_after_its_owner_ended_the_server(
+    core: SmallCore,
+) -> None:
+    lease, culler = core.run("ada"), Culler()
+    minutes(core, culler, 11)
+    assert core.lease(lease.id).notice is not None
+    core.busy[lease.id] = 80
+    minutes(core, culler, 5)
+    core.seen[lease.id] = Liveness.gone
+    told = Report(kind=ReportKind.ended, key=lease.key, liveness=Liveness.gone, asked=True)
+    core.governor.report(AttemptId(lease.attempt_id), told, now=core.now)
+    assert not core.lease(lease.id).open
+    (why,) = asked(core, "ada/-")
+    assert why.evidence is not None
+    assert why.evidence.state is VerdictState.active
