@@ -29,7 +29,7 @@ LAB_SOURCES := $(shell find labextension/src labextension/style labextension/sch
   labextension/package.json labextension/tsconfig.json
 PY_SOURCES := hub_ext spawner labextension tests config docs/conf.py
 
-.PHONY: help demo test test-python test-lab test-again test-kube lint types format bench chaos conformance matrix docs build lab lock strings gpu-check focus-validator clean
+.PHONY: help demo test test-python test-lab test-again test-kube lint types format bench chaos conformance matrix reference docs build lab lock strings gpu-check focus-validator clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ conformance: $(DEV_READY) $(NPM_READY) ## run JupyterHub's own suites against ou
 
 matrix: $(DEV_READY) ## run the tests of NVML with each supported nvidia-ml-py; VERSIONS='13.580.65 …' for some
 	@$(BIN)/python -m tests.matrix $(VERSIONS)
+
+reference: $(DEV_READY) ## write the pages of the reference that are made from the code
+	@$(BIN)/python -m tests.support.reference_pages
 
 docs: $(DEV_READY) ## build the documentation; a warning is an error
 	@$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from hub_ext.cli import COMMANDS
+from hub_ext.ledger.fold import LEASE_KINDS
+from tests.support.reference_pages import PAGES as MADE
+from tests.support.spoken import empty_states, event_kinds, spoken
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -75,3 +78,20 @@ def test_the_readme_names_the_two_front_doors() -> None:
     text = (ROOT / "README.md").read_text()
     assert "make demo" in text
     assert "make test" in text
+
+
+@pytest.mark.parametrize("page", sorted(MADE))
+def test_pages_made_from_the_code_are_current(page: str) -> None:
+    assert (ROOT / page).read_text("utf-8") == MADE[page](), "run `make reference`"
+
+
+def test_words_are_found_where_answers_are_made() -> None:
+    codes = {one.code for one in spoken(ROOT)}
+    assert {"over-guarantee", "hub-unreachable", "budget-spent", "no-such-team"} <= codes
+    assert len(codes) > 150
+    assert all(states for states in empty_states(ROOT).values())
+
+
+def test_every_kind_of_event_is_explained() -> None:
+    said = set(re.findall(r"`([a-z]+\.[a-z_]+)`", (ROOT / "docs/reference/events.md").read_text()))
+    assert said == event_kinds(ROOT) | LEASE_KINDS
