@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -95,3 +96,14 @@ def test_words_are_found_where_answers_are_made() -> None:
 def test_every_kind_of_event_is_explained() -> None:
     said = set(re.findall(r"`([a-z]+\.[a-z_]+)`", (ROOT / "docs/reference/events.md").read_text()))
     assert said == event_kinds(ROOT) | LEASE_KINDS
+
+
+def test_the_architecture_page_has_the_layers_that_are_enforced_and_every_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    there = [" | ".join(re.findall(r"(?<![(\w])\w+", line)) for line in layers]
+    page = (ROOT / "docs/architecture.md").read_text("utf-8")
+    assert "\n".join(there) in page
+    told = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\*\*.*?\*\*", page, re.MULTILINE))))
+    packages = {p.parent.name for p in (ROOT / "hub_ext").glob("*/__init__.py")}
+    assert packages | {"spawner", "labextension"} <= told
