@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from .i18n import _
-from .lease import Cost, LeaseId, OpenLease, Posting, TeamName, UserName, Value
+from .lease import Cost, LeaseId, OpenLease, Posting, Standing, Stood, TeamName, UserName, Value
 from .policy.prices import PriceSpan
 from .units import accrue, money_text, settle, whole_seconds
 
@@ -48,6 +48,7 @@ class _Tile(NamedTuple):
     end: datetime
     price: int | None
     payer: TeamName
+    standing: Standing
 
 
 def charge(
@@ -79,7 +80,7 @@ def charge(
 
     Returns
     -------
-    Lines that tile the time, each of one price and one payer; one line of no length where the
+    Lines that tile the time, each of one price, payer and standing; one line of no length where the
     whole time is none. An amount is None exactly where there is no price.
     """
     if lease.pool is None or lease.assigned_at is None:
@@ -91,7 +92,7 @@ def charge(
         from_site = lease.stop_asked_at + stop_limit
     begun = lease.charged_until
     edges = (edge for stretch in lease.waived for edge in (stretch.start, stretch.end))
-    points = (from_site, begun, *edges, *cuts)
+    points = (from_site, begun, *edges, *(one.until for one in lease.stood), *cuts)
     tiles = _tiles(lease, end, tuple(spans), points)
     lines = _lines(lease, tiles)
     return tuple(line for line in lines if begun is None or begun <= line.start < line.end)
@@ -124,29 +125,18 @@ def cost(
     )
 
 
-def unused(
-    kept: OpenLease, spans: Iterable[PriceSpan], until: datetime, percent: int
-) -> tuple[Posting, ...]:
-    """Charge time in which GPUs were kept for somebody and no server used them.
-
-    Parameters
-    ----------
-    kept
-        Stands for that time: assigned at its start, as if its server had run.
-    percent
-        Share of the price in hundredths; a price of it is rounded to whole micro-units, once.
-    """
-    return charge(kept, share_of(spans, percent), until)
+def standing_at(lease: OpenLease, at: datetime) -> Standing:
+    """How a lease stood at an instant after its devices were assigned."""
+    return next((one.standing for one in lease.stood if at < one.until), lease.standing)
 
 
-def share_of(spans: Iterable[PriceSpan], percent: int) -> tuple[PriceSpan, ...]:
-    """Take a share of prices, in hundredths, each rounded to whole micro-units."""
-    return tuple(
-        span._replace(price_micro_per_hour=(span.price_micro_per_hour * percent + 50) // 100)
-        if span.price_micro_per_hour is not None
-        else span
-        for span in spans
-    )
+def remembering(lease: OpenLease, former: OpenLease, at: datetime) -> OpenLease:
+    """Keep with a lease that changes how it stood until now; none of it is ever forgotten."""
+    stood = former.stood
+    begun = max([one.until for one in stood], default=former.assigned_at)
+    if lease.standing is not former.standing and begun is not None and begun < at:
+        stood = (*stood, Stood(standing=former.standing, until=at))
+    return lease if lease.stood == stood else lease.model_copy(update={"stood": stood})
 
 
 def clip(line: Posting, start: datetime, end: datetime) -> Posting | None:
@@ -215,7 +205,8 @@ def _tiles(
         price = next(
             (span.price_micro_per_hour for span in spans if span.start <= first < span.end), None
         )
-        yield _Tile(first, last, price, _payer(lease, first, from_site))
+        payer = _payer(lease, first, from_site)
+        yield _Tile(first, last, price, payer, standing_at(lease, first))
 
 
 def _payer(lease: OpenLease, at: datetime, from_site: datetime | None) -> TeamName:
@@ -245,7 +236,7 @@ def _lines(lease: OpenLease, tiles: Iterator[_Tile]) -> Iterator[Posting]:
             pool=lease.pool,
             flavor=lease.flavor,
             units=lease.units,
-            standing=lease.standing,
+            standing=tile.standing,
             start=tile.start,
             end=tile.end,
             seconds=part_s,

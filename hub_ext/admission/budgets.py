@@ -16,7 +16,7 @@ from ..lease.reserving import Reserved
 from ..lease.switching import CHANGE_NOTICE
 from ..policy.catalogue import lifetime_of
 from ..policy.model import Policy
-from ..policy.prices import price_spans
+from ..policy.prices import Tier, price_spans, tier_of
 from ..units import instant_us
 from .budget_words import end_words, is_never, numbers, obstacle_words
 from .decision import Denied, Queued
@@ -93,9 +93,10 @@ def spending(scene: Scene, demand: Demand, devices: Sequence[Device] = ()) -> Sp
     """What a request would cost from now to the end of its life."""
     at, life = scene.snapshot.at, _life(scene, demand)
     known = scene.before.__dict__.setdefault("prices", {})
-    what = (demand.flavor, life)
+    tier: Tier = "guaranteed" if _inside(scene, demand) else "dearest"
+    what = (demand.flavor, life, tier)
     if what not in known:
-        spans = price_spans(scene.policy, demand.pool, demand.flavor, at, at + life)
+        spans = price_spans(scene.policy, demand.pool, demand.flavor, at, at + life, tier)
         known[what] = tiles(spans)
     rest = devices[max(1, demand.gpus) :] if demand.alone is not None else ()
     return Spending(
@@ -104,7 +105,7 @@ def spending(scene: Scene, demand: Demand, devices: Sequence[Device] = ()) -> Sp
         user=demand.key.user,
         start_us=instant_us(at),
         end_us=instant_us(at + life),
-        tiles=(*known[what], *_rest(scene.policy, scene.pool, rest, (at, at + life))),
+        tiles=(*known[what], *_rest(scene.policy, scene.pool, rest, (at, at + life), tier)),
     )
 
 
@@ -141,14 +142,15 @@ def _former(scene: Scene, demand: Demand) -> Iterator[Spending]:
     end = at + CHANGE_NOTICE + _A_ROUND + policy.notice.stop_limit
     for one in _holders(scene, demand):
         if one.id == demand.replaces and one.pool in policy.pools:
-            spans = price_spans(policy, one.pool, one.flavor, at, end)
+            tier = tier_of(one.standing)
+            spans = price_spans(policy, one.pool, one.flavor, at, end, tier)
             yield Spending(
                 team=one.team,
                 project=one.project,
                 user=one.key.user,
                 start_us=instant_us(at),
                 end_us=instant_us(end),
-                tiles=(*tiles(spans), *_rest(policy, one.pool, one.rest, (at, end))),
+                tiles=(*tiles(spans), *_rest(policy, one.pool, one.rest, (at, end), tier)),
             )
 
 
@@ -165,14 +167,18 @@ def _life(scene: Scene, demand: Demand) -> timedelta:
 
 
 def _rest(
-    policy: Policy, pool: PoolName, devices: Sequence[Device], span: tuple[datetime, datetime]
+    policy: Policy,
+    pool: PoolName,
+    devices: Sequence[Device],
+    span: tuple[datetime, datetime],
+    tier: Tier,
 ) -> tuple[Tile, ...]:
     """Prices of what is kept empty beside a request that is alone."""
     counts = Counter("gpu-1" if one.part is None else one.part for one in devices)
     return tuple(
         tile
         for flavor, count in counts.items()
-        for tile in tiles(price_spans(policy, pool, flavor, *span), count)
+        for tile in tiles(price_spans(policy, pool, flavor, *span, tier), count)
     )
 
 

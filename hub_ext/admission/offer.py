@@ -7,7 +7,7 @@ from ..i18n import _, ngettext
 from ..lease import Offer, TaskChoice
 from ..lease.reserving import Alone
 from ..mig.placement import count_free
-from ..policy.catalogue import Resolved, longest_for, projects_of
+from ..policy.catalogue import Resolved, longest_for, price_of, projects_of
 from ..policy.model import Policy
 from ..policy.tasks import tasks_open
 from ..units import accrue, money_text, settle
@@ -41,7 +41,8 @@ def free_now(snapshot: Snapshot, resolved: Resolved) -> int | None:
 def offer(snapshot: Snapshot, resolved: Resolved, decision: Decision) -> Offer:
     """Join what the policy says of a profile with what was decided for this person."""
     lifetime_s = _at_most(snapshot, decision, resolved.lifetime)
-    price = resolved.price_micro_per_hour
+    standing = standing_of(decision)
+    price = price_of(snapshot.policy, resolved, standing, snapshot.at)
     return Offer(
         profile=resolved.profile,
         title=resolved.title,
@@ -58,7 +59,7 @@ def offer(snapshot: Snapshot, resolved: Resolved, decision: Decision) -> Offer:
         pool_model=resolved.model,
         flavor=resolved.flavor,
         flavor_title=flavor_title(resolved),
-        standing=standing_of(decision),
+        standing=standing,
         reason=decision.reason,
         free=free_now(snapshot, resolved),
         isolation=resolved.isolation,
@@ -69,10 +70,10 @@ def offer(snapshot: Snapshot, resolved: Resolved, decision: Decision) -> Offer:
         lifetime_longest_s=_at_most(snapshot, decision, resolved.longest),
         price_micro_per_hour=price,
         price_micro_default=None if price is None else settle(accrue(price, lifetime_s)),
-        price_text=price_text(resolved),
+        price_text=price_text(resolved, price),
         currency=resolved.currency,
         simulated=any(one.simulated for one in snapshot.devices if one.pool == resolved.pool),
-        contract=offered(snapshot.policy, resolved.pool, standing_of(decision), snapshot.at),
+        contract=offered(snapshot.policy, resolved.pool, standing, snapshot.at),
     )
 
 
@@ -126,15 +127,13 @@ def _at_most(snapshot: Snapshot, decision: Decision, life: timedelta) -> int:
     return int(life.total_seconds())
 
 
-def price_text(resolved: Resolved) -> str:
+def price_text(resolved: Resolved, price: int | None) -> str:
     """Price of an hour in words; what has no price is never shown as 0."""
-    if resolved.kind == "none" and resolved.price_micro_per_hour is None:
+    if resolved.kind == "none" and price is None:
         return _("no charge for GPUs")
-    if resolved.price_micro_per_hour is None:
+    if price is None:
         return _("not priced")
-    return _("{price} an hour").format(
-        price=money_text(resolved.price_micro_per_hour, resolved.currency)
-    )
+    return _("{price} an hour").format(price=money_text(price, resolved.currency))
 
 
 def flavor_title(resolved: Resolved) -> str:

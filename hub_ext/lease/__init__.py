@@ -35,7 +35,7 @@ from .pods import (
     pod_liveness,
     pod_machine_lost,
 )
-from .record import GOVERNOR, Actor, CalledIn, Event, Notice, OpenLease, Posting, Stretch
+from .record import GOVERNOR, Actor, CalledIn, Event, Notice, OpenLease, Posting, Stood, Stretch
 from .samples import (
     DeviceHealth,
     DeviceSample,
@@ -184,6 +184,7 @@ __all__ = [
     "Signal",
     "Spot",
     "Standing",
+    "Stood",
     "StrayProcess",
     "Stretch",
     "Subject",

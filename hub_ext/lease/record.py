@@ -61,6 +61,13 @@ class Stretch(Value):
     end: AwareDatetime | None = None
 
 
+class Stood(Value):
+    """How a lease stood until an instant, from the one before it or its start on."""
+
+    standing: Standing
+    until: AwareDatetime
+
+
 class OpenLease(Value):
     """A lease as the ledger holds it; each change is one event that carries the whole value.
 
@@ -80,6 +87,8 @@ class OpenLease(Value):
     units: int
     devices: tuple[Device, ...] = ()
     standing: Standing
+    stood: tuple[Stood, ...] = ()
+    """How it stood before, since its devices were assigned; each is charged at its own price."""
     state: LeaseState
     state_since: AwareDatetime
     requested_at: AwareDatetime

@@ -90,7 +90,12 @@ class Leases(Records):
 
     def lease(self, lease_id: LeaseId) -> OpenLease | None:
         """One lease, open or closed, as it stands now; None where it was never recorded."""
-        return self._open(lease_id) or self._recorded(lease_id)
+        return self.opened(lease_id) or self._recorded(lease_id)
+
+    def opened(self, lease_id: LeaseId) -> OpenLease | None:
+        """One open lease as it stands now; None where it is closed or unknown."""
+        self.leases()
+        return self._known.lease(lease_id)
 
     def lease_of(self, key: ServerKey) -> OpenLease | None:
         """The open lease of a server."""
@@ -118,7 +123,7 @@ class Leases(Records):
             When the step is not allowed, a device is held by another lease, or the server has
             another open lease; the transaction can then only roll back.
         """
-        former = self._open(lease.id)
+        former = self.opened(lease.id)
         kind = kind_of(lease.id, former.state if former else None, lease.state)
         if former is None and self._recorded(lease.id):
             raise LedgerError(f"lease {lease.id} is closed and stays closed")
@@ -180,10 +185,6 @@ class Leases(Records):
                     lease=lease.id, devices=", ".join(devices)
                 )
             ) from error
-
-    def _open(self, lease_id: LeaseId) -> OpenLease | None:
-        self.leases()
-        return self._known.lease(lease_id)
 
     def _recorded(self, lease_id: LeaseId) -> OpenLease | None:
         row = self._run(_LAST, {"of_lease": lease_id}).first()

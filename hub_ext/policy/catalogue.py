@@ -15,6 +15,7 @@ from ..lease import (
     PoolName,
     ProfileName,
     ProjectName,
+    Standing,
     TaskTypeName,
     TeamName,
     Value,
@@ -37,7 +38,7 @@ from .model import (
     flavor_name,
 )
 from .people import Person, led_by, teams_of
-from .prices import PriceSpan, price_at, price_spans
+from .prices import PriceSpan, price_at, price_spans, tier_of
 from .tasks import task_of
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "may_choose",
     "may_use",
     "price_at",
+    "price_of",
     "price_spans",
     "profile_size",
     "projects_of",
@@ -229,6 +231,13 @@ def resolve(policy: Policy, person: Person, choice: Choice, at: datetime) -> Res
         long_running=labelled is not None and labelled.long_running,
         idle_rule=None if labelled is None else labelled.idle,
     )
+
+
+def price_of(policy: Policy, resolved: Resolved, standing: Standing, at: datetime) -> int | None:
+    """Price of one hour for how it stands, in micro-units; None where it has none."""
+    if standing is not Standing.borrowed:
+        return resolved.price_micro_per_hour
+    return price_at(policy, resolved.pool, resolved.flavor, at, tier_of(standing))
 
 
 def _size(policy: Policy, profile: Profile, choice: Choice, project: ProjectName | None) -> int:

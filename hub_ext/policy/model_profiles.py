@@ -132,6 +132,11 @@ class PriceEntry(Part):
     """First day on which it no longer holds; absent means until the next entry."""
     per_hour: Price
     """Price of one hour in the policy's currency, for example "4.20"."""
+    borrowed: Price | None = None
+    """Price of one hour of what a team borrows from others' guarantees. Absent: `per_hour`."""
+    reserved_unused: Price | None = None
+    """Price of one hour in which it is kept for a reservation and no server uses it. Absent: the
+    part of `per_hour` that the pool's `reservable.unused_percent` says."""
 
 
 def flavor_kind(flavor: Flavor) -> FlavorKind:

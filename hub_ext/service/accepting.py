@@ -12,6 +12,7 @@ from ..policy.load import Loaded, loads
 from .closing import promote
 from .consent import Consent
 from .desk import Desk
+from .settling import before_prices_change
 
 LEAST_DIGITS = 8
 """Digits of a SHA-256 that name a text well enough for a person."""
@@ -63,6 +64,7 @@ def accept(desk: Desk, sha256: str, reason: str, actor: Actor, *, now: datetime)
 
 def put(desk: Desk, loaded: Loaded, actor: Actor, reason: str, *, now: datetime) -> int:
     """Bring a checked text into force, with who and why; return its generation."""
+    before_prices_change(desk, loaded.policy, now=now)
     number = desk.book.put(loaded, now=now, actor=actor, reason=reason)
     with desk.turn(now, actor) as turn:
         # A guarantee that grew covers leases that borrowed until now.

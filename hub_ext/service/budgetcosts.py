@@ -9,10 +9,9 @@ from datetime import datetime, timedelta
 from ..budget import Spending, Tile, tiles
 from ..lease import LeaseState, OpenLease
 from ..lease.reserving import Reservation
-from ..metering import share_of
 from ..policy.catalogue import lifetime_of
 from ..policy.model import Policy
-from ..policy.prices import price_spans
+from ..policy.prices import unused_spans
 from ..units import instant_us
 from .restcharges import lease_spans, own_part, rest_part
 
@@ -86,12 +85,14 @@ def unused_of(policy: Policy, one: Reservation) -> Spending | None:
     current = one.current
     if current is None or current.kept_since is None or one.pool not in policy.pools:
         return None
-    spans = price_spans(policy, one.pool, one.flavor, current.kept_since, current.end)
+    spans = unused_spans(
+        policy, one.pool, one.flavor, current.kept_since, current.end, one.unused_percent
+    )
     return Spending(
         team=one.team,
         project=one.project,
         user=one.key.user,
         start_us=instant_us(current.kept_since),
         end_us=instant_us(current.end),
-        tiles=tiles(share_of(spans, one.unused_percent)),
+        tiles=tiles(spans),
     )

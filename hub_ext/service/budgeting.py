@@ -308,6 +308,8 @@ def _mark(lease: OpenLease, now: datetime) -> _Mark:
         lease.project,
         lease.key.user,
         lease.flavor,
+        lease.standing,
+        lease.stood,
         lease.assigned_at,
         lease.charged_until,
         lease.ends_at,

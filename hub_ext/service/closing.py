@@ -17,7 +17,8 @@ from ..lease import (
     Standing,
 )
 from ..metering import charge
-from ..policy.catalogue import PriceSpan
+from ..policy.model import Policy
+from ..policy.prices import PriceSpan
 from . import leftovers
 from .desk import Desk, Turn
 from .following import follow
@@ -68,17 +69,22 @@ def close(turn: Turn, lease: OpenLease, end: End) -> OpenLease:
     return closed
 
 
-def charges(desk: Desk, lease: OpenLease, end: datetime) -> tuple[Posting, ...]:
+def charges(
+    desk: Desk, lease: OpenLease, end: datetime, policy: Policy | None = None
+) -> tuple[Posting, ...]:
     """Charge a lease until `end`: to its team, and after the stop limit to the site.
 
-    What is kept empty beside a lease that is alone has lines of its own.
+    What is kept empty beside a lease that is alone has lines of its own. `policy` says what it
+    costs; None: the one in force.
     """
-    rest = rest_part(lease)
-    lines = _charges(desk, own_part(lease), end)
-    return lines if rest is None else (*lines, *_charges(desk, rest, end))
+    by, rest = policy or desk.book.known, rest_part(lease)
+    lines = _charges(desk, own_part(lease), end, by)
+    return lines if rest is None else (*lines, *_charges(desk, rest, end, by))
 
 
-def _charges(desk: Desk, lease: OpenLease, end: datetime) -> tuple[Posting, ...]:
+def _charges(
+    desk: Desk, lease: OpenLease, end: datetime, policy: Policy | None
+) -> tuple[Posting, ...]:
     start = lease.assigned_at or end
     closed = desk.closed_until
     if closed is not None and start < closed:
@@ -87,8 +93,9 @@ def _charges(desk: Desk, lease: OpenLease, end: datetime) -> tuple[Posting, ...]
             update={"charged_until": max(lease.charged_until or closed, min(closed, end))}
         )
     # A moment more than is charged, so that a lease of no length has a price already.
-    known = spans(desk, lease, start, end + timedelta(seconds=1))
-    return charge(lease, known, end, stop_limit=stop_limit(desk))
+    known = lease_spans(policy, lease, start, end + timedelta(seconds=1))
+    limit = None if policy is None else policy.notice.stop_limit
+    return charge(lease, known, end, stop_limit=limit)
 
 
 def stop_limit(desk: Desk) -> timedelta | None:

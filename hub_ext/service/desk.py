@@ -30,6 +30,7 @@ from ..lease.budgets import Budgeted
 from ..lease.reserving import Reserved
 from ..ledger.samples import Samples
 from ..ledger.store import Ledger, Tx
+from ..metering import remembering
 from ..policy.catalogue import Resolved
 from ..policy.model import Policy
 from .activity import Activities
@@ -183,7 +184,13 @@ class Turn:
     actor: Actor
 
     def record(self, lease: OpenLease) -> OpenLease:
-        """Write a lease's new value and remember that its server has news."""
+        """Write a lease's new value and remember that its server has news.
+
+        Where it stands otherwise than before, how it stood is kept: that has its own price.
+        """
+        former = self.tx.opened(lease.id)
+        if former is not None and former.assigned_at is not None:
+            lease = remembering(lease, former, self.now)
         self.tx.record(lease, actor=self.actor, at=self.now)
         self.desk.changed.add(lease.key)
         return lease

@@ -20,7 +20,7 @@ from ..lease import (
     Reason,
     Standing,
 )
-from ..policy.catalogue import Resolved
+from ..policy.catalogue import Resolved, price_of
 from .desk import Turn
 from .unenforced import told, unpaid
 
@@ -95,6 +95,9 @@ def granted(
             "state": LeaseState.starting,
             "state_since": turn.now,
             "standing": admitted.standing,
+            "price_micro_per_hour": price_of(
+                turn.desk.book.policy, resolved, admitted.standing, turn.now
+            ),
             **given(lease, admitted.devices),
             "assigned_at": turn.now,
             "held_at": lease.held_at or turn.now,
@@ -143,6 +146,9 @@ def recorded_late(
             "profile": resolved.profile,
             "ends_at": since + resolved.lifetime,
             "longest_end_at": since + resolved.longest,
+            "price_micro_per_hour": price_of(
+                turn.desk.book.policy, resolved, lease.standing, turn.now
+            ),
             "currency": resolved.currency,
             "policy_generation": turn.desk.book.state.generation,
             "task_type": resolved.task_type,
@@ -180,7 +186,7 @@ def _grant(
         node_selector=pool.selector if pool is not None else {},
         labels=labels,
         ends_at=lease.ends_at or turn.now + resolved.lifetime,
-        price_micro_per_hour=resolved.price_micro_per_hour,
+        price_micro_per_hour=lease.price_micro_per_hour,
         currency=resolved.currency,
         isolation=resolved.isolation,
         simulated=any(device.simulated for device in lease.devices),

@@ -11,21 +11,18 @@ from itertools import groupby
 from ..budget import Period, month_name, months
 from ..errors import RefusedError
 from ..i18n import _, ngettext
-from ..lease import Actor, OpenLease, Posting
+from ..lease import Actor, Posting
 from ..lease.months import ClosedMonth, MonthCheck, MonthReview, MonthSheet, TeamSum
-from ..lease.reserving import Reservation
 from ..lease.usage import Amount
 from ..ledger.months import digest_of
-from ..ledger.reservations import CHANGED
 from ..ledger.store import Ledger
 from ..ledger.tally import Stretch
 from ..policy.model import Policy
 from ..reports import conservation
 from ..reports.plain import clipped, sums
 from ..reports.tables import Asked
-from .closing import charges
 from .desk import Desk, Turn
-from .reservedcharges import charged
+from .settling import running, settle_all
 
 SHOWN = 5
 """Leases that are named in a line of the list; all are counted."""
@@ -74,7 +71,7 @@ def close(desk: Desk, name: str, *, reason: str, actor: Actor, now: datetime) ->
         review = _review(turn, month)
         if not review.ready:
             raise _not_ready(review)
-        _charge_all(turn, month.end)
+        settle_all(turn, month.end)
         lines = turn.tx.postings(start=month.start, end=month.end)
         inside = clipped(lines, month.start, month.end)
         closed = ClosedMonth(
@@ -170,8 +167,8 @@ def _checks(
 
 def _seen(turn: Turn, month: _Month) -> MonthCheck:
     """Servers that run on must have been seen after the month's end: they are charged until it."""
-    running = _running(turn, month.end)
-    up = [one for one in running if one.started_at is not None]
+    there = running(turn, month.end)
+    up = [one for one in there if one.started_at is not None]
     lost = [one for one in up if one.last_seen_at is None or one.last_seen_at < month.end]
     if lost:
         names = ", ".join(one.id for one in lost[:SHOWN])
@@ -185,45 +182,13 @@ def _seen(turn: Turn, month: _Month) -> MonthCheck:
     words = ngettext(
         "{n} server runs on and is charged until the month's end now",
         "{n} servers run on and are charged until the month's end now",
-        len(running),
-    ).format(n=len(running))
-    return _check("seen", ok=True, words=words if running else _("no server of it runs on"))
+        len(there),
+    ).format(n=len(there))
+    return _check("seen", ok=True, words=words if there else _("no server of it runs on"))
 
 
 def _check(code: str, ok: bool, words: str, *, blocks: bool = True) -> MonthCheck:  # noqa: FBT001 - private, named by the order of a list
     return MonthCheck(code=code, ok=ok, blocks=blocks, words=words)
-
-
-def _running(turn: Turn, end: datetime) -> list[OpenLease]:
-    """Leases that held a device at the month's end and are open still."""
-    return [
-        lease
-        for lease in turn.tx.leases()
-        if lease.assigned_at is not None and lease.assigned_at < end and lease.pool is not None
-    ]
-
-
-def _charge_all(turn: Turn, end: datetime) -> None:
-    """Charge what runs on until the month's end; what comes after is of the next one."""
-    for lease in _running(turn, end):
-        lines = [line for line in charges(turn.desk, lease, end) if line.start < line.end]
-        turn.tx.post(lines, at=turn.now, actor=turn.actor)
-        turn.record(lease.model_copy(update={"charged_until": end}))
-    for one in turn.tx.reservations():
-        current = one.current
-        if current is not None and current.kept_since is not None and current.kept_since < end:
-            turn.tx.record_reservation(
-                _kept_on(turn, one, end), CHANGED, actor=turn.actor, at=turn.now
-            )
-
-
-def _kept_on(turn: Turn, one: Reservation, end: datetime) -> Reservation:
-    settled = charged(turn, one, end)
-    if settled.current is None:
-        return settled
-    return settled.model_copy(
-        update={"current": settled.current.model_copy(update={"kept_since": end})}
-    )
 
 
 def _by_team(inside: tuple[Posting, ...]) -> tuple[TeamSum, ...]:

@@ -15,34 +15,49 @@ from ..lease import (
     Standing,
 )
 from ..lease.reserving import UNUSED, Reservation
-from ..metering import unused
-from ..policy.catalogue import price_at, price_spans
+from ..metering import charge
+from ..policy.model import Policy
+from ..policy.prices import PriceSpan, unused_spans
 from .desk import Desk, Turn
 
 
 def charged(
-    turn: Turn, one: Reservation, until: datetime, cause: Cause | None = None
+    turn: Turn,
+    one: Reservation,
+    until: datetime,
+    cause: Cause | None = None,
+    *,
+    policy: Policy | None = None,
 ) -> Reservation:
-    """Post the unused time of a reservation up to an instant; none is open after that."""
+    """Post the unused time of a reservation up to an instant; none is open after that.
+
+    `policy` says what it costs; None: the one in force.
+    """
     current = one.current
     if current is None or current.kept_since is None:
         return one
-    lines = unused_lines(turn.desk, one, until, cause)
+    lines = unused_lines(turn.desk, one, until, cause, policy=policy)
     turn.tx.post(lines, at=turn.now, actor=turn.actor)
     settled = current.model_copy(update={"kept_since": None})
     return one.model_copy(update={"current": settled, "kept": one.kept + 1})
 
 
 def unused_lines(
-    desk: Desk, one: Reservation, until: datetime, cause: Cause | None = None
+    desk: Desk,
+    one: Reservation,
+    until: datetime,
+    cause: Cause | None = None,
+    *,
+    policy: Policy | None = None,
 ) -> tuple[Posting, ...]:
     """Charge the stretch that goes on now, if any, as if it ended at `until`."""
     if one.current is None or one.current.kept_since is None:
         return ()
     since = one.current.kept_since
     end = max(since, min(until, one.current.end))
-    policy = desk.book.known
-    priced = policy is not None and one.pool in policy.pools
+    policy = policy or desk.book.known
+    # A moment more than is charged, so that a stretch of no length has a price already.
+    spans = unused_price_spans(policy, one, since, end + timedelta(seconds=1))
     kept = OpenLease(
         id=LeaseId(f"{one.id}-{one.kept + 1}"),
         key=one.key,
@@ -62,17 +77,17 @@ def unused_lines(
         started_at=since,
         closed_at=end,
         cause=cause,
-        price_micro_per_hour=(
-            price_at(policy, one.pool, one.flavor, since) if policy is not None and priced else None
-        ),
+        price_micro_per_hour=spans[0].price_micro_per_hour if spans else None,
         currency=policy.currency if policy is not None else "",
         policy_generation=desk.book.state.generation,
     )
-    # A moment more than is charged, so that a stretch of no length has a price already.
-    last = end + timedelta(seconds=1)
-    spans = (
-        price_spans(policy, one.pool, one.flavor, since, last)
-        if policy is not None and priced
-        else ()
-    )
-    return unused(kept, spans, end, one.unused_percent)
+    return charge(kept, spans, end)
+
+
+def unused_price_spans(
+    policy: Policy | None, one: Reservation, start: datetime, end: datetime
+) -> tuple[PriceSpan, ...]:
+    """What unused time of a reservation costs over a stretch; nothing where its pool is gone."""
+    if policy is None or one.pool not in policy.pools:
+        return ()
+    return unused_spans(policy, one.pool, one.flavor, start, end, one.unused_percent)

@@ -10,9 +10,10 @@ from itertools import pairwise
 
 from ..lease import Device, LeaseId, OpenLease
 from ..lease.reserving import REST
+from ..metering import standing_at
 from ..mig.geometry import device_units
 from ..policy.model import Policy
-from ..policy.prices import PriceSpan, price_spans
+from ..policy.prices import PriceSpan, price_spans, tier_of
 
 _REST = "-rest"
 
@@ -54,15 +55,30 @@ def lease_spans(
 ) -> tuple[PriceSpan, ...]:
     """Prices of a lease, or of what is kept empty beside one, over a stretch of time.
 
-    The dated prices of the policy in force; where that no longer has the pool, the price that
-    was agreed at the start, since a rule that is gone makes nothing free.
+    The dated prices of the policy in force, each for how the lease stood. Where that no longer has
+    the pool, or prices in another currency, it is the price that was agreed at the start: a rule
+    that is gone makes nothing free, and nothing is converted.
     """
-    if end <= start:
-        return ()
+    edges = [start, *(one.until for one in lease.stood if start < one.until < end), end]
+    return tuple(
+        span
+        for first, last in pairwise(edges)
+        for span in _spans(policy, lease, first, last)
+        if first < last
+    )
+
+
+def _spans(
+    policy: Policy | None, lease: OpenLease, start: datetime, end: datetime
+) -> tuple[PriceSpan, ...]:
+    """Prices over a stretch in which the lease stood in one way."""
+    if policy is not None and lease.currency not in {"", policy.currency}:
+        policy = None
     if policy is not None and lease.pool in policy.pools and lease.flavor in REST.values():
         return rest_spans(policy, lease, start, end)
     if policy is not None and (lease.pool is None or lease.pool in policy.pools):
-        return price_spans(policy, lease.pool, lease.flavor, start, end)
+        tier = tier_of(standing_at(lease, start))
+        return price_spans(policy, lease.pool, lease.flavor, start, end, tier)
     return (PriceSpan(start, end, lease.price_micro_per_hour),)
 
 
@@ -71,11 +87,12 @@ def rest_spans(
 ) -> tuple[PriceSpan, ...]:
     """Prices of all that is kept empty together; none where one of its devices has none."""
     profiles = Counter(device.part for device in lease.rest)
+    tier = tier_of(standing_at(lease, start))
     priced: list[tuple[int, tuple[PriceSpan, ...]]] = []
     for profile, count in profiles.items():
         flavor = f"gpu-{count}" if profile is None else profile
         times = 1 if profile is None else count
-        priced.append((times, price_spans(policy, lease.pool, flavor, start, end)))
+        priced.append((times, price_spans(policy, lease.pool, flavor, start, end, tier)))
     return summed(priced)
 
 

@@ -223,7 +223,9 @@ def _running(
         assigned_at=turn.now,
         started_at=turn.now,
         last_seen_at=turn.now,
-        price_micro_per_hour=None if pool is None else price_at(policy, pool, flavor, turn.now),
+        price_micro_per_hour=None
+        if pool is None
+        else price_at(policy, pool, flavor, turn.now, "borrowed"),
         currency=policy.currency,
         policy_generation=turn.desk.book.state.generation,
         process=one.found.process if one.found is not None else None,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hub_ext.lease import Cause, LeaseState, OpenLease, Posting
-from hub_ext.metering import SITE, SITE_USER, charge, clip, cost, footed, unused
+from hub_ext.metering import SITE, SITE_USER, charge, clip, cost, footed
 from hub_ext.policy.prices import PriceSpan
 from hub_ext.units import accrue, settle, whole_seconds
 from tests.support.ledger_parts import NOON, SECOND, a_lease
@@ -204,31 +204,3 @@ def test_the_unit_that_is_left_goes_to_the_line_that_lost_most() -> None:
     assert footed([1_004_000, 1_003_000, 1_003_000], 2) == (1_010_000, 1_000_000, 1_000_000)
     assert footed([5_000, 0], 2) == (0, 0)
     assert footed([15_000], 2) == (20_000,)
-
-
-@given(
-    st.integers(1, 100_000),
-    st.integers(0, 100),
-    st.lists(st.one_of(st.none(), st.integers(0, 10**8)), min_size=1, max_size=4),
-    st.lists(st.integers(1, 99_999), min_size=3, max_size=3, unique=True),
-)
-def test_unused_time_is_a_share_of_each_price_and_rounded_once(
-    seconds: int, percent: int, prices: list[int | None], cuts: list[int]
-) -> None:
-    end = NOON + seconds * SECOND
-    kept = running(closed_at=end, state=LeaseState.closed)
-    spans = stepped((NOON + cut * SECOND for cut in sorted(cuts)), prices)
-    lines = unused(kept, spans, end, percent)
-    assert lines[0].start == NOON
-    assert lines[-1].end == end
-    assert all(one.end == other.start for one, other in pairwise(lines))
-    assert sum(line.seconds for line in lines) == seconds
-    for line in lines:
-        full = next(one for one in spans if one.start <= line.start < one.end)
-        share = full.price_micro_per_hour
-        wanted = None if share is None else (share * percent + 50) // 100
-        assert line.price_micro_per_hour == wanted
-        assert (line.amount_micro is None) == (wanted is None)
-    priced = [line for line in lines if line.price_micro_per_hour is not None]
-    product = sum(accrue(line.price_micro_per_hour or 0, line.seconds) for line in priced)
-    assert money(lines) == settle(product)
