@@ -71,8 +71,8 @@ format: $(DEV_READY) ## rewrite the Python sources in the house format
 	@$(BIN)/ruff check --fix --quiet $(PY_SOURCES) || true
 	@$(BIN)/ruff format $(PY_SOURCES)
 
-bench: $(DEV_READY) $(NPM_READY) ## measure, and print ours beside a peer or a limit
-	@$(BIN)/python -m tests.bench
+bench: $(DEV_READY) $(NPM_READY) ## measure all, print ours beside a peer or a limit, and write docs/benchmarks.md
+	@$(BIN)/python -m tests.bench --write
 
 chaos: $(DEV_READY) $(NPM_READY) ## disturb a busy hub on purpose: SEED=7 MINUTES=10 PEOPLE=50
 	@$(BIN)/python -m tests.chaos --seed $(SEED) --minutes $(MINUTES) --people $(PEOPLE)
