@@ -20,9 +20,9 @@ HEAD = """\
 
 <!-- Written by `make bench`. Do not edit. -->
 
-All figures are of one run of `make bench`: ours beside a peer, or beside a limit that stands in the
-code of the benchmark. A ratio below 1 is better than that, unless the line says otherwise. Each line
-names the command that measures it again.
+All figures are of one run of `make bench`: ours beside a peer, or beside a limit that stands in
+the code of the benchmark. A ratio below 1 is better than that, unless the line says otherwise.
+Each line names the command that measures it again.
 
 {when}, {cpus} CPUs ({machine}), Python {python}; nothing else ran.
 
