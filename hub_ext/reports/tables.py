@@ -96,7 +96,7 @@ def _part(lines: list[Posting], use: Use | None, running: bool) -> _Part:  # noq
     first, last = lines[0], lines[-1]
     priced = [line.amount_micro for line in lines if line.amount_micro is not None]
     held_s = sum(line.seconds for line in lines)
-    measured_s, percent_seconds = _measured(first, use, held_s)
+    measured_s, percent_seconds = measured(first, use, held_s)
     row = UsageRow(
         lease_id=first.lease_id,
         user=first.user,
@@ -122,8 +122,8 @@ def _part(lines: list[Posting], use: Use | None, running: bool) -> _Part:  # noq
     return _Part(row, percent_seconds)
 
 
-def _measured(line: Posting, use: Use | None, held_s: int) -> tuple[int, int]:
-    """Measured seconds and percent x seconds, no more of either than was held.
+def measured(line: Posting, use: Use | None, held_s: int) -> tuple[int, int]:
+    """Give measured seconds and percent x seconds, no more of either than was held.
 
     Sums come by whole hours and so may reach beyond the asked.
     """

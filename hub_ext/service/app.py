@@ -8,6 +8,7 @@ import hashlib
 import logging
 import signal
 import socket
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -46,6 +47,7 @@ from . import (
     upkeeppage,
 )
 from .api.figures import MetricsHandler
+from .api.frozen import Frozen
 from .api.routes import API, OPEN_ROUTES, ROUTES
 from .asking import PinChecks
 from .clock import Clock, wall_clock
@@ -122,6 +124,7 @@ def application(
         hub_auth=hub_auth,
         pins=pins,
         beats=beats,
+        frozen=Frozen(time.monotonic),
         people=people,
         cookie_secret=secret,
         default_handler_class=NotFoundHandler,

@@ -48,6 +48,7 @@ from .foreseen import Foreseen
 from .heldfor import HeldFor
 from .kueuebook import KueueBook
 from .kueueforeign import beside
+from .leasefacts import FactsBook
 from .moving import Moves
 from .outages import Outages, serving
 from .pastleases import PastLeases
@@ -94,6 +95,8 @@ class Desk:
     anomalies: AnomalyBook = field(default_factory=AnomalyBook)
     alike: Alike = field(default_factory=Alike)
     """What leases of each profile have cost that ended lately."""
+    facts: FactsBook = field(default_factory=FactsBook)
+    """What reports tell of closed leases."""
     failing: Failing = field(default_factory=Failing)
     """Whose starts fail again and again."""
     activity: Activities = field(default_factory=Activities)

@@ -78,6 +78,7 @@ from .samplescore import SamplesCore
 from .servingcore import ServingCore
 from .sharecore import ShareCore
 from .slots import floor_for
+from .spendcore import SpendCore
 from .timecore import TimeCore
 from .waitcore import WaitCore
 
@@ -98,6 +99,7 @@ class Governor(
     MonthCore,
     OutlookCore,
     IdleCore,
+    SpendCore,
 ):
     """One hub's governor.
 

@@ -37,13 +37,17 @@ def whole_number(request: HasQuery, name: str) -> int | None:
     return min(int(text), _LARGEST)
 
 
-def stretch(request: HasQuery, now: datetime, zone: str) -> tuple[datetime, datetime]:
+def stretch(
+    request: HasQuery, now: datetime, zone: str, *, otherwise: str = DEFAULT_WINDOW
+) -> tuple[datetime, datetime]:
     """Read the stretch of a report: `window` as `windows` has it, or `start` and `end`.
 
     Parameters
     ----------
     zone
         Time zone in which days and months begin.
+    otherwise
+        The window where none is named.
 
     Raises
     ------
@@ -52,7 +56,7 @@ def stretch(request: HasQuery, now: datetime, zone: str) -> tuple[datetime, date
     """
     start, end = request.get_query_argument("start", None), request.get_query_argument("end", None)
     if start is None and end is None:
-        chosen = window(request.get_query_argument("window", None) or DEFAULT_WINDOW, now, zone)
+        chosen = window(request.get_query_argument("window", None) or otherwise, now, zone)
         return chosen.start, chosen.end
     last = _instant(end, "end") if end is not None else now
     first = _instant(start, "start") if start is not None else _earlier(last)

@@ -37,6 +37,7 @@ from .monthroutes import MONTH_ROUTES
 from .reservations import RESERVATION_ROUTES
 from .route import Query, Route
 from .shareroutes import SHARE_ROUTES
+from .spendroutes import SPEND_ROUTES
 from .waiting import (
     Again,
     AgainHandler,
@@ -178,6 +179,7 @@ ROUTES = (
     *RESERVATION_ROUTES,
     *SHARE_ROUTES,
     *ANOMALY_ROUTES,
+    *SPEND_ROUTES,
     Route(
         "GET",
         "servers/{user}/{server}/lease",

@@ -74,6 +74,9 @@ MATRIX: dict[str, tuple[int, set[str], int]] = {
     "GET usage": (200, PEOPLE, 403),
     "GET usage of the team": (200, ADMINS | {"lead"}, 403),
     "GET usage of all": (200, ADMINS, 403),
+    "GET spend": (200, PEOPLE, 403),
+    "GET spend of the team": (200, ADMINS | {"lead"}, 403),
+    "GET spend of all": (200, ADMINS, 403),
     "GET queue": (200, PEOPLE, 403),
     "GET waits": (200, ADMINS | {"lead", "other-lead"}, 403),
     "GET anomalies": (200, ADMINS | {"lead", "other-lead"}, 403),
@@ -170,8 +173,8 @@ def request_of(route: str, site: Site, grant: Grant) -> tuple[str, str, object]:
     path = path.replace("{attempt_id}", grant.attempt_id).replace("{lease_id}", grant.lease_id)
     path = path.replace("{user}", "vera").replace("{server}", "-")
     path = path.replace("offers of another", "offers?user=sam&group=speech")
-    path = path.replace("usage of the team", "usage?scope=team:vision")
-    path = path.replace("usage of all", "usage?scope=all")
+    path = path.replace(" of the team", "?scope=team:vision")
+    path = path.replace(" of all", "?scope=all")
     path = path.replace("{device}", "GPU-of-nobody").replace("{team}", "vision")
     path = path.replace("limits of another", "limits?user=sam&group=speech")
     body: dict[str, object] | None = None

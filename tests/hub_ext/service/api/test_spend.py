@@ -1,0 +1,120 @@
+"""Spend as a script asks for it: words, pages that fit together, tags, and clear refusals."""
+
+import json
+from pathlib import Path
+from urllib.parse import quote
+
+from tests.hub_ext.service.api.stories import at_the_door
+from tests.support.identities import Door
+
+
+async def told(door: Door, path: str, role: str = "admin") -> dict[str, object]:
+    answer = await door.call("GET", path, role)
+    assert answer.code == 200, answer.body
+    found = json.loads(answer.body)
+    assert isinstance(found, dict)
+    return found
+
+
+def spend_of(site_hours: int, door: Door) -> None:
+    """Vera and Sam each hold a GPU for so many hours."""
+    for user in ("vera", "sam"):
+        door.site.report_devices()
+        grant = door.site.run(user)
+        door.site.later(site_hours * 3600)
+        door.site.stop(grant)
+
+
+def test_spend_is_told_apart_by_several_words(tmp_path: Path) -> None:
+    async def story(door: Door) -> None:
+        spend_of(1, door)
+        found = await told(door, "spend?scope=all&window=month&aggregate=team,model")
+        assert [(row["names"], row["amounts"][0]["micro"]) for row in found["rows"]] == [
+            ({"team": "speech", "model": "h200-141gb"}, 3_600_000),
+            ({"team": "vision", "model": "h200-141gb"}, 3_600_000),
+        ]
+        assert found["total"]["amounts"] == [{"currency": "EUR", "micro": 7_200_000}]
+        assert found["rows"][1]["owners"] == ["lena"]
+        mine = await told(door, "spend?window=7d&aggregate=user", "owner")
+        assert [row["names"] for row in mine["rows"]] == [{"user": "vera"}]
+
+    at_the_door(tmp_path, story)
+
+
+def test_pages_of_one_answer_fit_together_while_more_is_charged(tmp_path: Path) -> None:
+    async def story(door: Door) -> None:
+        spend_of(1, door)
+        asked = "spend?scope=all&aggregate=team&limit=1"
+        first = await told(door, asked)
+        spend_of(1, door)
+        second = await told(door, f"{asked}&cursor={first['next_cursor']}")
+        assert second["total"] == first["total"]
+        assert second["as_of"] == first["as_of"]
+        assert [page["rows"][0]["names"]["team"] for page in (first, second)] == [
+            "speech",
+            "vision",
+        ]
+        assert second["next_cursor"] is None
+        sums = [page["rows"][0]["amounts"][0]["micro"] for page in (first, second)]
+        assert sum(sums) == first["total"]["amounts"][0]["micro"]
+
+    at_the_door(tmp_path, story)
+
+
+def test_a_cursor_is_of_one_question_and_of_one_person(tmp_path: Path) -> None:
+    async def story(door: Door) -> None:
+        spend_of(1, door)
+        asked = "spend?scope=all&aggregate=team&limit=1"
+        cursor = (await told(door, asked))["next_cursor"]
+        cases = {
+            f"spend?scope=all&aggregate=user&limit=1&cursor={cursor}": "bad-cursor",
+            f"{asked}&cursor={cursor}x": "bad-cursor",
+            f"{asked}&cursor={quote('ü%')}": "bad-cursor",
+            f"{asked}&cursor=": "bad-cursor",
+        }
+        for path, code in cases.items():
+            answer = await door.call("GET", path, "admin")
+            assert (answer.code, json.loads(answer.body)["code"]) == (400, code)
+        answer = await door.call("GET", f"{asked}&cursor={cursor}", "lead")
+        assert answer.code in {400, 403}
+        door.site.restart()
+
+    at_the_door(tmp_path, story)
+
+
+def test_who_has_an_answer_already_is_told_so(tmp_path: Path) -> None:
+    async def story(door: Door) -> None:
+        spend_of(1, door)
+        asked = "spend?scope=all&window=2026-11&aggregate=team&limit=1"
+        first = await door.call("GET", asked, "admin")
+        tag = {"If-None-Match": first.headers["ETag"]}
+        door.site.later(60)
+        again = await door.call("GET", asked, "admin", headers=tag)
+        assert (again.code, again.body) == (304, b"")
+        # The page that was kept names a page that can still be fetched.
+        cursor = json.loads(first.body)["next_cursor"]
+        assert (await door.call("GET", f"{asked}&cursor={cursor}", "admin")).code == 200
+        spend_of(1, door)
+        assert (await door.call("GET", asked, "admin", headers=tag)).code == 200
+
+    at_the_door(tmp_path, story)
+
+
+def test_rubbish_is_refused_with_what_can_be_asked(tmp_path: Path) -> None:
+    async def story(door: Door) -> None:
+        cases = {
+            "spend?aggregate=nobody": "aggregate names",
+            "spend?aggregate=team,team": "aggregate names",
+            "spend?aggregate=team,": "aggregate names",
+            "spend?limit=0": "limit is",
+            "spend?limit=1001": "limit is",
+            "spend?window=ages": "is no stretch of time",
+            "spend?window=2026-11-08,2026-11-01": "is no stretch of time",
+            "spend?scope=everybody": "scope is",
+        }
+        for path, words in cases.items():
+            answer = await door.call("GET", path, "owner")
+            assert answer.code == 400, path
+            assert words in json.loads(answer.body)["detail"]
+
+    at_the_door(tmp_path, story)
