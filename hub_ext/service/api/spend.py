@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ...errors import RefusedError
 from ...i18n import _
+from ...lease import LeaseId
 from ...lease.spend import SpendDimension, SpendSheet
 from ...reports.spend import DIMENSIONS
 from ..governor import Governor
@@ -63,9 +64,11 @@ class SpendDoor(BaseHandler):
         asked = await self.core.run(act)
         lacking = await self.core.run(lambda core, now: core.lacking_facts(*asked, now=now))
         for first in range(0, len(lacking), AT_ONCE):
-            some = lacking[first : first + AT_ONCE]
-            await self.core.run(lambda core, now, some=some: core.read_facts(some, now=now))
+            await self._read(lacking[first : first + AT_ONCE])
         return asked
+
+    async def _read(self, some: tuple[LeaseId, ...]) -> None:
+        await self.core.run(lambda core, now: core.read_facts(some, now=now))
 
     def set_default_headers(self) -> None:
         """Let a client keep an answer, if it asks each time whether it still holds."""
