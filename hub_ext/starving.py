@@ -67,6 +67,8 @@ class _Means(NamedTuple):
     held: bool
     cpu_millis: int | None
     cpu_stalled: int | None
+    server_memory_stalled: int | None
+    server_memory_percent: int | None
     storage_mib: int | None
     storage_stalled: int | None
     network_mib: int | None
@@ -79,6 +81,7 @@ def waits_for(seen: Seen, rules: StarvingRules, now: datetime) -> WaitsFor:
     counters = {
         "memory": _memory(seen, means, rules, now),
         "cpu": _cpu(seen, means, rules),
+        "server_memory": _server_memory(means, rules),
         "storage": _storage(means, rules),
         "network": _flow(_("Network"), means.network_mib, rules.network_mib_s),
         "pcie": _flow(_("PCIe"), means.pcie_mib, rules.pcie_mib_s),
@@ -94,6 +97,9 @@ def waits_for(seen: Seen, rules: StarvingRules, now: datetime) -> WaitsFor:
     )
 
 
+_TOLD_ALONE: tuple[Bottleneck, ...] = ("server_memory",)
+"""Where nobody measures it, that alone makes no answer unknown: storage would be slow as well."""
+
 _FLOWS: tuple[Bottleneck, ...] = ("storage", "network", "pcie")
 _ALONE: tuple[Bottleneck, ...] = ("cpu",)
 
@@ -107,8 +113,9 @@ def _cause(
 ) -> Bottleneck:
     """Choose the one bottleneck.
 
-    In this order: memory that was not enough; a CPU that is used up; storage, network and PCIe;
-    one process that does all alone, since it is as busy while it waits for the others; memory
+    In this order: memory that was not enough; a CPU that is used up; the server's memory, since
+    what does not fit into it is read from storage again and again; storage, network and PCIe; one
+    process that does all alone, since it is as busy while it waits for the others; memory
     that is nearly full, since some frameworks take all of it beforehand.
     """
     if _was_full(seen, now):
@@ -121,7 +128,7 @@ def _cause(
         # Where nothing computes nothing waits: whether it is idle is judged elsewhere.
         return near
     first: tuple[Bottleneck, ...] = ("cpu",) if _used_up(seen, means, rules) else ()
-    for cause in (*first, *_FLOWS, *_ALONE):
+    for cause in (*first, *_TOLD_ALONE, *_FLOWS, *_ALONE):
         if counters[cause].state == "short":
             return cause
     lacking = any(counters[one].state == "unknown" for one in (*_FLOWS, *_ALONE))
@@ -171,6 +178,20 @@ def _cpu(seen: Seen, means: _Means, rules: StarvingRules) -> Counted:
         words.append(_("{n} cores").format(n=f"{used / 1000:.2f}"))
     words += _stalled(means.cpu_stalled)
     return _told(name, words, short=alone or _used_up(seen, means, rules))
+
+
+def _server_memory(means: _Means, rules: StarvingRules) -> Counted:
+    """Judge by waiting alone: a page cache fills every server's memory, and nobody waits."""
+    name, stalled, full = _("Server memory"), means.server_memory_stalled, None
+    if means.server_memory_percent is not None:
+        full = _("{n} % in use").format(n=means.server_memory_percent)
+    words = [] if full is None else [full]
+    if stalled is not None:
+        return _told(name, words + _stalled(stalled), short=stalled >= rules.stalled_percent)
+    if full is None:
+        return _missing(name)
+    value = _("{full}, and how long it waits is not measured").format(full=full)
+    return Counted(name=name, state="unknown", value=value)
 
 
 def _storage(means: _Means, rules: StarvingRules) -> Counted:
@@ -239,11 +260,19 @@ def _means(seen: Seen, now: datetime) -> _Means:
         held=any((one.memory_used_bytes or 0) >= HELD_BYTES for one in devices),
         cpu_millis=_mean(tasks, lambda one: one.cpu_millis),
         cpu_stalled=_mean(tasks, lambda one: one.cpu_stalled_percent),
+        server_memory_stalled=_mean(tasks, lambda one: one.memory_stalled_percent),
+        server_memory_percent=_mean(tasks, _full),
         storage_mib=_mean(tasks, lambda one: one.disk_bytes_s, _MIB),
         storage_stalled=_mean(tasks, lambda one: one.disk_stalled_percent),
         network_mib=_mean(tasks, lambda one: one.net_bytes_s, _MIB),
         pcie_mib=_mean(devices, lambda one: one.pcie_kib_s, 1024),
     )
+
+
+def _full(one: ProcessSample) -> int | None:
+    if one.memory_bytes is None or not one.memory_limit_bytes:
+        return None
+    return 100 * one.memory_bytes // one.memory_limit_bytes
 
 
 def _mean(of: Iterable[T], figure: Callable[[T], int | None], unit: int = 1) -> int | None:
@@ -256,6 +285,8 @@ def _words(cause: Bottleneck, means: _Means, counters: Mapping[str, Counted]) ->
     match cause:
         case "cpu":
             words = _("The GPU is {gpu} busy and waits for the CPU that feeds it ({value}).")
+        case "server_memory":
+            words = _("The GPU is {gpu} busy and waits for the server's own memory ({value}).")
         case "storage":
             words = _("The GPU is {gpu} busy and waits for storage ({value}).")
         case "network":
@@ -284,30 +315,37 @@ def _words(cause: Bottleneck, means: _Means, counters: Mapping[str, Counted]) ->
 def _remedy(cause: Bottleneck) -> str:
     match cause:
         case "cpu":
-            return _(
+            words = _(
                 "Let several processes prepare the data: DataLoader(num_workers=…) with as many "
                 "as the server has cores, and persistent_workers=True."
             )
+        case "server_memory":
+            words = _(
+                "Hold less in memory at once: read the data in parts or map it (np.memmap, "
+                "streaming datasets), fewer or smaller DataLoader workers (prefetch_factor); or "
+                "choose a profile with more memory."
+            )
         case "storage":
-            return _(
+            words = _(
                 "Copy the data to a local disk first or keep it in memory, read it in few large "
                 "files, and let DataLoader workers read ahead."
             )
         case "network":
-            return _(
+            words = _(
                 "Fetch the data once, before training, to the workspace or a local disk; read "
                 "ahead with DataLoader workers."
             )
         case "pcie":
-            return _(
+            words = _(
                 "Copy larger batches less often (batching), with pin_memory=True and "
                 "non_blocking=True, and keep on the GPU what is used again; mixed precision "
                 "halves what is copied."
             )
         case "memory":
-            return _(
+            words = _(
                 "Use mixed precision, a smaller batch with gradient accumulation, or "
                 "quantisation; or choose a profile with more memory."
             )
         case "none" | "unknown":
-            return ""
+            words = ""
+    return words

@@ -18,9 +18,11 @@ from ..errors import GpuCommonsError
 from ..i18n import _
 from ..parent import watch_parent
 from ..telemetry.agent import Agent, Holdings
+from ..telemetry.cgroups import TREE, Cgroups
 from ..telemetry.guarded import GuardedNvml, driver_found
 from ..telemetry.inbox import Inbox
 from ..telemetry.outbox import Outbox
+from ..telemetry.processes import ProcessMeter
 from ..telemetry.sample import Reader
 
 NVML_PERIOD_S = 10.0
@@ -72,6 +74,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=_("the kubelet's pod-resources socket, which tells which server holds which GPU"),
     )
     parser.add_argument(
+        "--cgroups",
+        type=Path,
+        default=env.get("GPU_COMMONS_CGROUPS", TREE),
+        help=_(
+            "where this machine's control groups are mounted (GPU_COMMONS_CGROUPS; default {path})"
+        ).format(path=TREE),
+    )
+    parser.add_argument(
         "--outbox",
         type=Path,
         default=env.get("GPU_COMMONS_OUTBOX"),
@@ -109,6 +119,7 @@ def run(args: argparse.Namespace) -> int:
             period_s=period_s,
             holdings=_holdings(args),
             outbox=_outbox(args),
+            meter=ProcessMeter(cgroups=Cgroups(Path(args.cgroups))),
         )
         asyncio.run(_work(agent, args.url, inbox_token))
     finally:

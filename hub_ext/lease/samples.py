@@ -66,10 +66,19 @@ class ProcessSample(Value):
     net_bytes_s: Figure | None = None
     """Bytes in and out a second in the server's network namespace; None where it has none."""
     memory_bytes: Figure | None = None
+    """Memory in use, without files that the kernel may drop; by its cgroup alone."""
+    memory_limit_bytes: Figure | None = None
+    """Most that it may use; None where nobody set a limit, or it cannot be read."""
+    memory_full: Figure | None = None
+    """How often in the period it was held back at a limit of its memory."""
     cpu_stalled_percent: Percent | None = None
     """Share of the period in which some of it waited for a CPU: throttled, or by pressure."""
     disk_stalled_percent: Percent | None = None
     """Share of the period in which some of it waited for a disk."""
+    memory_stalled_percent: Percent | None = None
+    """Share of the period in which some of it waited for memory."""
+    stalled_absent: str = ""
+    """Why it is not known how long it waited."""
 
 
 class StrayProcess(Value):

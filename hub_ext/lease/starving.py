@@ -6,8 +6,10 @@ from pydantic import AwareDatetime
 
 from .words import ShortText, Value
 
-Bottleneck = Literal["cpu", "storage", "network", "pcie", "memory", "none", "unknown"]
-"""What is short; `none` where everything that is measured has room."""
+Bottleneck = Literal[
+    "cpu", "server_memory", "storage", "network", "pcie", "memory", "none", "unknown"
+]
+"""What is short; `memory` is the GPU's own, `none` says that all that is measured has room."""
 
 
 class Counted(Value):

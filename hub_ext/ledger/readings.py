@@ -83,6 +83,10 @@ process_sample = Table(
     Column("memory_bytes", Whole),
     Column("cpu_stalled_percent", Whole),
     Column("disk_stalled_percent", Whole),
+    Column("memory_limit_bytes", Whole),
+    Column("memory_full", Whole),
+    Column("memory_stalled_percent", Whole),
+    Column("stalled_absent", Text, nullable=False, server_default=""),
     Index("ix_process_sample_at", "at"),
 )
 

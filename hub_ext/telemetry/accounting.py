@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from .cgroups import NO_GROUPS, Groups
+from .counters import Counters
+
 SAME_PROCESS_S = 2.0
 """Two readings of one process's creation may differ so much: the kernel's boot time jitters."""
 
@@ -40,6 +43,12 @@ class Read(NamedTuple):
     group: Group
     flows: Mapping[int, int] = MappingProxyType({})
     """Bytes in and out so far of each network namespace that is the lease's alone."""
+    place: Groups = NO_GROUPS
+    """The control group that is the lease's alone, or why there is none."""
+    counters: Counters | None = None
+    """What that group has counted so far."""
+    counted_s: float = 0.0
+    """When it was asked."""
 
 
 def cpu_millis(former: Read, read: Read) -> int | None:

@@ -71,6 +71,8 @@ class Agent:
         Who holds the devices of this machine; None where no kubelet can be asked.
     outbox
         Keeps what the governor did not take; None where that is lost.
+    meter
+        Figures of servers' processes.
     """
 
     def __init__(  # noqa: PLR0913 - what it works with, each named at its call
@@ -82,10 +84,11 @@ class Agent:
         period_s: float,
         holdings: Holdings | None = None,
         outbox: Outbox | None = None,
+        meter: ProcessMeter | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._reader = reader
-        self._meter = ProcessMeter()
+        self._meter = meter or ProcessMeter()
         self._governor = governor
         self._node = node
         self._period_s = max(period_s, reader.floor_s)

@@ -1,7 +1,8 @@
-"""CPU, disk and network of all processes of each lease: witnesses beside the GPU's own figures.
+"""CPU, memory, disk and network of each lease: witnesses beside the GPU's own figures.
 
 A process belongs to a lease by GPU_COMMONS_LEASE_ID in its environment, else by its parents up
-to the server's process. What may not be read is unknown, never 0.
+to the server's process. Where a control group is the lease's alone, what that counts is taken.
+What may not be read is unknown, never 0.
 """
 
 import time
@@ -23,6 +24,9 @@ from .accounting import (
     disk_bytes_s,
     flow_bytes_s,
 )
+from .cgroups import NO_GROUPS, Cgroups
+from .counters import between
+from .counters import read as read_counters
 from .netspaces import namespaces
 from .strays import Whose
 
@@ -55,13 +59,17 @@ class ProcessMeter:
         Seconds of a clock that never steps.
     wall
         Seconds since 1970, as processes' creation is told in.
+    cgroups
+        This machine's control groups.
     """
 
     def __init__(
         self,
         steady: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
+        cgroups: Cgroups | None = None,
     ) -> None:
+        self._cgroups = cgroups or Cgroups()
         self._steady = steady
         self._wall = wall
         self._looks: dict[int, _Look] = {}
@@ -80,8 +88,15 @@ class ProcessMeter:
             if (seen := _look_at(key)) is not None:
                 groups[lease_id][key] = seen
         flows = namespaces((key.pid, lease_id) for key, lease_id in self._members.items())
+        members = {one: [key.pid for key in group] for one, group in groups.items() if group}
+        places = self._cgroups.of(members, self._looks.keys())
         reads = {
-            lease_id: Read(at_s, wall_s, group, flows.get(lease_id, {}))
+            lease_id: self._counted(
+                Read(
+                    *(at_s, wall_s, group, flows.get(lease_id, {})),
+                    places.get(lease_id, NO_GROUPS),
+                )
+            )
             for lease_id, group in groups.items()
         }
         samples = tuple(self._sample(item, reads[item.lease_id], now) for item in watch.leases)
@@ -95,6 +110,12 @@ class ProcessMeter:
             return None
         member = self._members.get(look.key)
         return Whose(member or (None if look.lease is None else LeaseId(look.lease)))
+
+    def _counted(self, read: Read) -> Read:
+        """Add what the lease's own control group counts, with the time that it is read at."""
+        if not read.place.folders:
+            return read
+        return read._replace(counters=read_counters(read.place.folders), counted_s=self._steady())
 
     def _sample(self, item: WatchItem, read: Read, now: datetime) -> ProcessSample:
         former = self._former.get(item.lease_id)
@@ -110,12 +131,14 @@ class ProcessMeter:
         )
         if reason or former is None:
             return sample
-        figures = {
+        disk = disk_bytes_s(former, read)
+        figures: dict[str, object] = {
             "cpu_millis": cpu_millis(former, read),
-            "disk_bytes_s": disk_bytes_s(former, read),
+            "disk_bytes_s": disk,
             "net_bytes_s": flow_bytes_s(former.flows, read.flows, read.at_s - former.at_s),
+            "stalled_absent": read.place.reason,
         }
-        return sample.model_copy(update=figures)
+        return sample.model_copy(update=figures | _of_group(former, read, disk))
 
     def _blind(self, item: WatchItem, group: Group) -> str:
         """Why the processes found may not be all of the lease's; empty when they are."""
@@ -217,6 +240,22 @@ def _lease_in_environment(process: psutil.Process) -> tuple[str | None, bool]:
     except (psutil.Error, OSError):
         # It is ending: a zombie has no environment left, and no secret either.
         return None, True
+
+
+def _of_group(former: Read, read: Read, disk: int | None) -> dict[str, object]:
+    """Figures of the lease's control group; of disks what counts more.
+
+    A group counts no network file system, and its processes not what others write out for them.
+    """
+    if former.counters is None or read.counters is None or former.place != read.place:
+        return {}
+    spent = between(former.counters, read.counters, read.counted_s - former.counted_s)
+    figures: dict[str, object] = {
+        name: value for name, value in spent._asdict().items() if value is not None
+    }
+    moved = [one for one in (disk, spent.disk_bytes_s) if one is not None]
+    figures["disk_bytes_s"] = max(moved, default=None)
+    return figures | ({"scope": "cgroup"} if spent.cpu_millis is not None else {})
 
 
 def _look_at(key: Key) -> Seen | None:

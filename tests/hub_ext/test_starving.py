@@ -25,6 +25,8 @@ class Load:
     cpu_stalled: int | None = 2
     disk: int | None = 5 * MIB
     disk_stalled: int | None = 1
+    server_percent: int | None = 60
+    server_stalled: int | None = 1
     net: int | None = MIB
     pcie: int | None = 500 * 1024
     granted: int | None = 8000
@@ -59,6 +61,9 @@ class Load:
                     disk_stalled_percent=self.disk_stalled,
                     net_bytes_s=self.net,
                     cpu_stalled_percent=self.cpu_stalled,
+                    memory_bytes=None if self.server_percent is None else self.server_percent * GIB,
+                    memory_limit_bytes=100 * GIB,
+                    memory_stalled_percent=self.server_stalled,
                 )
                 for one in at
             ],
@@ -86,6 +91,15 @@ PLANTED = {
     "a drive at its end, no pressure told": (
         "storage",
         Load(cpu=300, disk=150 * MIB, disk_stalled=None),
+    ),
+    "a data set that does not fit into the server's memory": (
+        "server_memory",
+        Load(cpu=1000, disk=150 * MIB, disk_stalled=80, server_percent=99, server_stalled=70),
+    ),
+    "a full server that waits for nothing": ("none", Load(server_percent=99)),
+    "nobody measures how long it waits for its memory": (
+        "none",
+        Load(server_percent=99, server_stalled=None),
     ),
     "data streamed from elsewhere": ("network", Load(cpu=900, net=110 * MIB)),
     "tensors copied to and fro": ("pcie", Load(cpu=1000, pcie=14_000 * 1024)),
@@ -121,6 +135,7 @@ def test_one_thing_alone_is_named(name: str) -> None:
         "GPU",
         "GPU memory",
         "CPU",
+        "Server memory",
         "Storage",
         "Network",
         "PCIe",
@@ -129,6 +144,7 @@ def test_one_thing_alone_is_named(name: str) -> None:
 
 REMEDIES = {
     "cpu": "DataLoader(num_workers=",
+    "server_memory": "np.memmap",
     "storage": "local disk",
     "network": "before training",
     "pcie": "batching",
@@ -159,6 +175,11 @@ def test_what_stands_behind_a_figure_is_said_as_far_as_it_is_known() -> None:
     assert values(Load(cpu=None))["CPU"] == "waited 2 % of the time"
     assert values(Load(cpu_stalled=None))["CPU"] == "1.50 of 8 cores"
     assert values(Load(disk=None))["Storage"] == "waited 1 % of the time"
+    assert values(Load())["Server memory"] == "60 % in use, waited 1 % of the time"
+    assert values(Load(server_percent=None, server_stalled=None))["Server memory"] == "not measured"
+    assert values(Load(server_stalled=None))["Server memory"] == (
+        "60 % in use, and how long it waits is not measured"
+    )
     assert values(Load(gpu=None))["GPU"] == "not measured"
     assert values(Load(memory_percent=None))["GPU memory"] == "not measured"
     assert values(Load())["GPU memory"] == "50 %"

@@ -27,6 +27,11 @@ _PRIVILEGED = {
 _KUBELET = "/var/lib/kubelet/pod-resources"
 """Folder of the kubelet's socket that tells who holds devices."""
 
+_CGROUPS = "/sys/fs/cgroup"
+"""Where a machine keeps its control groups; a container sees no more than its own there."""
+
+_HOST_CGROUPS = "/host/cgroup"
+
 _OUTBOX = "/var/spool/gpu-commons"
 """Where readings wait for a governor that is away; the pod's end loses them, a restart does not."""
 
@@ -66,6 +71,7 @@ def _daemons(pool: str, rules: Pool, site: Site, image: str) -> Manifest:
             {"name": "token", "secret": {"secretName": AGENT}},
             # The kubelet alone knows which container the device plugin gave which GPU.
             {"name": "kubelet", "hostPath": {"path": _KUBELET, "type": "Directory"}},
+            {"name": "cgroups", "hostPath": {"path": _CGROUPS, "type": "Directory"}},
             {"name": "outbox", "emptyDir": {"sizeLimit": "128Mi"}},
         ],
     }
@@ -98,6 +104,7 @@ def _container(site: Site, image: str) -> dict[str, Any]:
         "args": [
             *("--url", api, "--token-file", "/run/gpu-commons/token", "--devices", "nvml"),
             *("--kubelet-socket", f"{_KUBELET}/kubelet.sock", "--outbox", _OUTBOX),
+            *("--cgroups", _HOST_CGROUPS),
         ],
         "env": [node, *({"name": key, "value": value} for key, value in told.items())],
         "resources": {
@@ -114,6 +121,7 @@ def _container(site: Site, image: str) -> dict[str, Any]:
         "volumeMounts": [
             {"name": "token", "mountPath": "/run/gpu-commons", "readOnly": True},
             {"name": "kubelet", "mountPath": _KUBELET, "readOnly": True},
+            {"name": "cgroups", "mountPath": _HOST_CGROUPS, "readOnly": True},
             {"name": "outbox", "mountPath": _OUTBOX},
         ],
     }
