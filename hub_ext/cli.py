@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "lease": _("see the leases, and close, release, grant or move one by hand"),
     "why": _("say why a lease or request stands as it does, and who could be called in"),
     "anomalies": _("list what is odd about how GPUs are used, and do something about one"),
+    "waste": _("tell what was held and did no work, in money, and what was saved"),
     "capacity": _("draw every GPU with its holes and the largest profile that fits"),
     "device": _("see the devices, take one out or back, drain a pool, machine or device"),
     "maintenance": _("announce maintenance of a pool, machine or device; list it, call it off"),

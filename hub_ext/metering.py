@@ -43,6 +43,24 @@ class Use(Value):
     peak_percent: Annotated[int, Field(ge=0, le=100)]
 
 
+QUIET_PERCENT = 5
+"""Below it a GPU computes nothing, and its memory is empty: what a driver alone takes is less."""
+
+
+class Quiet(NamedTuple):
+    """How long the GPUs of one lease did nothing, in seconds added up over its devices.
+
+    `sampled_s` is the time of which that is known. `idle_s` of it memory was empty or not known,
+    `hoarded_s` it was held.
+    """
+
+    devices: int
+    sampled_s: int
+    idle_s: int
+    hoarded_s: int
+    peak_percent: int
+
+
 class _Tile(NamedTuple):
     start: datetime
     end: datetime

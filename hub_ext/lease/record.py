@@ -123,6 +123,8 @@ class OpenLease(Value):
     cause: Cause | None = None
     reason: Reason | None = None
     """Why it stops, stopped or waits, in words for its owner."""
+    noticed_at: AwareDatetime | None = None
+    """When the stop that ended it was announced; None where none was, or while it is open."""
     closed_at: AwareDatetime | None = None
     charged_until: AwareDatetime | None = None
     """Charges before it are on the books, of another team or project; None where none are."""

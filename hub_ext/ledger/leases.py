@@ -12,11 +12,16 @@ from sqlalchemy.exc import IntegrityError
 
 from ..errors import LedgerError
 from ..i18n import _
-from ..lease import Actor, DeviceId, Event, LeaseId, OpenLease, ServerKey
+from ..lease import Actor, DeviceId, Event, LeaseId, LeaseState, OpenLease, ServerKey
 from ..units import instant_us
-from .fold import LEASE_KINDS, body_of, kind_of, lease_in
+from .fold import LEASE_KINDS, UPDATED, body_of, kind_of, lease_in
 from .records import Records, event_of
 from .schema import device_hold, event, instant, last_ended, open_lease
+
+_AT_ONCE = 500
+"""Names in one question: databases take so many values and no more."""
+
+_CLOSED, _HELD = f"lease.{LeaseState.closed}", f"lease.{LeaseState.held}"
 
 _ALL = select(open_lease.c.body, open_lease.c.seen_at)
 _LAST = (
@@ -107,6 +112,45 @@ class Leases(Records):
         query = select(event).join(last_ended).where(of_server(last_ended, key))
         row = self._run(query).first()
         return lease_in(event_of(row)) if row else None
+
+    def ended(self, lease_ids: Collection[LeaseId]) -> tuple[OpenLease, ...]:
+        """Give the closed ones of some leases, as they ended."""
+        found: list[OpenLease] = []
+        names = sorted(lease_ids)
+        for first in range(0, len(names), _AT_ONCE):
+            query = select(event).where(
+                event.c.lease_id.in_(names[first : first + _AT_ONCE]), event.c.kind == _CLOSED
+            )
+            read = (lease_in(event_of(row)) for row in self._run(query))
+            found += [one for one in read if one is not None]
+        return tuple(found)
+
+    def holds(
+        self, start: datetime, end: datetime
+    ) -> tuple[tuple[OpenLease, datetime | None], ...]:
+        """Requests for which devices were held from an instant in [start, end), and until when.
+
+        None while they are held still.
+        """
+        later = event.alias()
+        until = (
+            select(later.c.at)
+            .where(later.c.lease_id == event.c.lease_id, later.c.seq > event.c.seq)
+            .where(later.c.kind.in_(sorted(LEASE_KINDS - {UPDATED})))
+            .order_by(later.c.seq)
+            .limit(1)
+            .scalar_subquery()
+        )
+        query = select(event, until.label("until")).where(
+            event.c.kind == _HELD, event.c.seq >= self.seq_at(start), event.c.seq < self.seq_at(end)
+        )
+        rows = self._run(query.order_by(event.c.seq)).all()
+        held = ((lease_in(event_of(row)), row.until) for row in rows)
+        return tuple(
+            (lease, None if until is None else instant(until))
+            for lease, until in held
+            if lease is not None
+        )
 
     def record(self, lease: OpenLease, *, actor: Actor, at: datetime) -> int:
         """Add the event that makes a lease what `lease` says, and keep the projections true.

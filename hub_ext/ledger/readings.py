@@ -10,13 +10,16 @@ from typing import Any
 
 from sqlalchemy import (
     Column,
+    ColumnElement,
     Connection,
     Index,
     MetaData,
     Table,
     Text,
     bindparam,
+    case,
     delete,
+    func,
     insert,
     literal_column,
     select,
@@ -24,7 +27,7 @@ from sqlalchemy import (
 )
 
 from ..lease import DeviceId, DeviceSample, LeaseId, SampleBatch
-from ..metering import Use
+from ..metering import QUIET_PERCENT, Quiet, Use
 from ..units import instant_us
 from .schema import Whole
 
@@ -100,12 +103,19 @@ rollup_hour = Table(
     Column("percent_ms", Whole, nullable=False),
     Column("unknown_ms", Whole, nullable=False),
     Column("peak_percent", Whole, nullable=False),
+    Column("idle_ms", Whole),
+    Column("hoarded_ms", Whole),
     Index("ix_rollup_hour_hour", "hour"),
 )
-"""`hour` is hours since 1970 UTC. Sums grow by each new reading, so no order of arrival matters."""
+"""`hour` is hours since 1970 UTC. Sums grow by each new reading, so no order of arrival matters.
+
+Of `sampled_ms` no more than `QUIET_PERCENT` was computed for `idle_ms`, with memory empty or not
+known, and for `hoarded_ms`, with memory held. None: read by a version that did not tell.
+"""
 
 Sums = dict[tuple[str, str, int], list[int]]
-"""(lease, device, hour) -> sampled_ms, percent_ms, unknown_ms, peak_percent."""
+"""(lease, device, hour) -> its sampled_ms, percent_ms, unknown_ms, peak_percent, idle_ms and
+hoarded_ms."""
 
 
 def keep(
@@ -149,7 +159,7 @@ def _there(
 def _sums(
     fresh: Collection[DeviceSample], period_ms: int, holders: Mapping[DeviceId, LeaseId]
 ) -> Sums:
-    sums: Sums = defaultdict(lambda: [0, 0, 0, 0])
+    sums: Sums = defaultdict(lambda: [0, 0, 0, 0, 0, 0])
     for one in fresh:
         lease_id = holders.get(one.device)
         if lease_id is None:
@@ -161,14 +171,21 @@ def _sums(
             total[0] += period_ms
             total[1] += period_ms * one.util_percent
             total[3] = max(total[3], one.util_percent)
+            if one.util_percent < QUIET_PERCENT:
+                total[5 if _holds_memory(one) else 4] += period_ms
     return sums
+
+
+def _holds_memory(one: DeviceSample) -> bool:
+    used, whole = one.memory_used_bytes, one.memory_total_bytes
+    return used is not None and whole is not None and used * 100 >= QUIET_PERCENT * whole
 
 
 def _grow(connection: Connection, sums: Sums) -> None:
     columns = rollup_hour.c
     grown: list[dict[str, Any]] = []
     new: list[dict[str, Any]] = []
-    for (lease_id, device, hour), (sampled, percent, unknown, peak) in sums.items():
+    for (lease_id, device, hour), (sampled, percent, unknown, peak, idle, hoarded) in sums.items():
         key = (columns.lease_id == lease_id, columns.device == device, columns.hour == hour)
         row = connection.execute(select(rollup_hour).where(*key)).first()
         (grown if row else new).append(
@@ -180,6 +197,9 @@ def _grow(connection: Connection, sums: Sums) -> None:
                 "percent_ms": percent + (row.percent_ms if row else 0),
                 "unknown_ms": unknown + (row.unknown_ms if row else 0),
                 "peak_percent": max(peak, row.peak_percent if row else 0),
+                # None only where an older version read a part of the hour: known from then on.
+                "idle_ms": idle + ((row.idle_ms or 0) if row else 0),
+                "hoarded_ms": hoarded + ((row.hoarded_ms or 0) if row else 0),
             }
         )
     bound: dict[str, Any] = {
@@ -209,6 +229,40 @@ def prune(connection: Connection, now: datetime, *, most: int = PRUNED_AT_ONCE) 
         gone = connection.execute(delete(table).where(rowid.in_(rows)))
         left = left or gone.rowcount >= most
     return left
+
+
+def quiets(connection: Connection, first: int, last: int) -> dict[LeaseId, Quiet]:
+    """Sum by lease how long its GPUs did nothing in the hours [first, last)."""
+    of = rollup_hour.c
+    # As in `_use`: an hour has no more than an hour, and parts of it shrink alike.
+    hour_ms = func.min(of.sampled_ms, _HOUR_MS)
+
+    def told(column: Column[Any]) -> ColumnElement[Any]:
+        part = column * hour_ms / func.max(of.sampled_ms, 1)
+        return func.coalesce(func.sum(case((of.idle_ms.is_not(None), part))), 0)
+
+    query = (
+        select(
+            of.lease_id,
+            func.count(of.device.distinct()).label("devices"),
+            told(of.sampled_ms).label("sampled"),
+            told(of.idle_ms).label("idle"),
+            told(of.hoarded_ms).label("hoarded"),
+            func.max(of.peak_percent).label("peak"),
+        )
+        .where(of.hour >= first, of.hour < last)
+        .group_by(of.lease_id)
+    )
+    return {
+        LeaseId(row.lease_id): Quiet(
+            devices=row.devices,
+            sampled_s=int(row.sampled) // 1000,
+            idle_s=int(row.idle) // 1000,
+            hoarded_s=int(row.hoarded) // 1000,
+            peak_percent=row.peak,
+        )
+        for row in connection.execute(query)
+    }
 
 
 def uses(rows: Collection[Any]) -> dict[LeaseId, Use]:

@@ -6,6 +6,7 @@ Base of the other books of a transaction. Nothing here changes or removes a row.
 import hashlib
 import json
 from collections.abc import Collection, Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, func, insert, select
@@ -108,6 +109,21 @@ class Records:
         """Number of the newest event of a lease, 0 where there is none."""
         found = self._run(select(func.max(event.c.seq)).where(event.c.lease_id == lease_id))
         return int(found.scalar() or 0)
+
+    def seq_at(self, at: datetime) -> int:
+        """Number of the first event that is not before an instant; one past the newest if none is.
+
+        It halves the record, which is in the order of time but for steps of a clock.
+        """
+        low, high, us = 1, self.head() + 1, instant_us(at)
+        while low < high:
+            middle = (low + high) // 2
+            found = self._run(select(event.c.at).where(event.c.seq == middle)).scalar()
+            if found is not None and found < us:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def append(self, record: Event, *, hub: str | None = None) -> int:
         """Add one event and return its number.

@@ -16,10 +16,20 @@ from sqlalchemy.schema import CreateColumn
 from ..anomaly import NO_LIFE, NO_SPELL, NO_TASKS, Life, Spell, Tasks
 from ..i18n import _
 from ..lease import DeviceId, DeviceSample, LeaseId, ProcessSample, SampleBatch
-from ..metering import Use
+from ..metering import Quiet, Use
 from ..units import instant_us
 from . import spells, sqlite
-from .readings import HOUR_US, keep, metadata, process_sample, prune, rollup_hour, sample, uses
+from .readings import (
+    HOUR_US,
+    keep,
+    metadata,
+    process_sample,
+    prune,
+    quiets,
+    rollup_hour,
+    sample,
+    uses,
+)
 from .schema import instant
 
 FILE = "samples.sqlite"
@@ -140,11 +150,16 @@ class Samples:
         A lease with several devices counts as one: its figures are their mean. Leases without
         any reading are absent: unknown, not idle.
         """
-        hours = (instant_us(start) // HOUR_US, -(-instant_us(end) // HOUR_US))
-        query = select(rollup_hour).where(
-            rollup_hour.c.hour >= hours[0], rollup_hour.c.hour < hours[1]
-        )
+        first, last = _hours(start, end)
+        query = select(rollup_hour).where(rollup_hour.c.hour >= first, rollup_hour.c.hour < last)
         return self._safely(lambda connection: uses(connection.execute(query).all()), {})
+
+    def quiet(self, start: datetime, end: datetime) -> dict[LeaseId, Quiet]:
+        """How long the GPUs of each lease did nothing in the hours that touch [start, end).
+
+        Leases without any reading are absent, as with `used`.
+        """
+        return self._safely(lambda connection: quiets(connection, *_hours(start, end)), {})
 
     def _safely(self, work: Callable[[Connection], Result], otherwise: Result) -> Result:
         try:
@@ -179,6 +194,11 @@ class Samples:
             "{path} was damaged ({error}) and was moved to {aside}; readings before that are gone, "
             "charges are not touched"
         ).format(path=self._path, error=getattr(error, "orig", error), aside=aside.name)
+
+
+def _hours(start: datetime, end: datetime) -> tuple[int, int]:
+    """First hour that touches a stretch, and the one behind the last."""
+    return instant_us(start) // HOUR_US, -(-instant_us(end) // HOUR_US)
 
 
 class _OtherLayoutError(OSError):

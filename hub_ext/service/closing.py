@@ -50,6 +50,7 @@ def close(turn: Turn, lease: OpenLease, end: End) -> OpenLease:
             "cause": end.cause,
             "reason": end.reason or end_reason(lease, end.cause),
             "notice": None,
+            "noticed_at": _announced(lease),
         }
     )
     turn.record(closed)
@@ -67,6 +68,12 @@ def close(turn: Turn, lease: OpenLease, end: End) -> OpenLease:
     if fresh is not None and closed.cause in _DELIBERATE:
         close(turn, fresh, End(Cause.cancelled))
     return closed
+
+
+def _announced(lease: OpenLease) -> datetime | None:
+    """When the stop that ends it was announced; advice announces none."""
+    notice = lease.notice
+    return None if notice is None or notice.is_advice else notice.given_at
 
 
 def charges(

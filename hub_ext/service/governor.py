@@ -81,6 +81,7 @@ from .slots import floor_for
 from .spendcore import SpendCore
 from .timecore import TimeCore
 from .waitcore import WaitCore
+from .wastecore import WasteCore
 
 
 class Governor(
@@ -98,6 +99,7 @@ class Governor(
     AnomalyCore,
     MonthCore,
     OutlookCore,
+    WasteCore,
     IdleCore,
     SpendCore,
 ):

@@ -2,9 +2,12 @@
 
 from ...i18n import _
 from ...lease.spend import SpendSheet
+from ...lease.waste import WasteSheet
 from ...reports.spend import DIMENSIONS
 from .route import Query, Route
 from .spend import MOST_ROWS, ROWS, SpendHandler
+from .waste import DIMENSIONS as WASTED
+from .waste import WasteHandler
 
 WINDOW = (
     Query("scope", _("`me`, `team:NAME` or `all`; `me` where it is absent")),
@@ -46,6 +49,23 @@ SPEND_ROUTES = (
                 "integer",
             ),
             Query("cursor", _("`next_cursor` of the page before, with the same question")),
+        ),
+    ),
+    Route(
+        "GET",
+        "waste",
+        WasteHandler,
+        _("What was held and did no work, priced, and what stopping idle servers saved"),
+        WHO,
+        gives=WasteSheet,
+        queries=(
+            *WINDOW,
+            Query(
+                "aggregate",
+                _("one or more of {words}, with commas between; `team` where it is absent").format(
+                    words=", ".join(f"`{one}`" for one in WASTED)
+                ),
+            ),
         ),
     ),
 )
