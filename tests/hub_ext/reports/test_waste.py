@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hub_ext.lease import Cause, LeaseId, Posting
 from hub_ext.lease.reserving import UNUSED
-from hub_ext.lease.waste import WasteSheet
+from hub_ext.lease.waste import WasteDimension, WasteSheet
 from hub_ext.metering import SITE, Quiet
 from hub_ext.reports.tables import Asked
 from hub_ext.reports.waste import Facts, shares, sheet
@@ -19,7 +19,7 @@ NOTHING = Facts(quiet={}, noticed_s={})
 
 
 def of(lines: list[Posting], facts: Facts = NOTHING, asked: Asked = DAY) -> WasteSheet:
-    by = ("team",)
+    by: tuple[WasteDimension, ...] = ("team",)
     return sheet(shares(lines, facts, asked, by), asked, by)
 
 
