@@ -8,6 +8,7 @@ GpuCommonsError
  |   `- FencedError     another governor has taken over; this one must exit
  |- UnpinnableError     an environment has no digest: missing, editable, broken or too slow
  |- IntruderError       a foreign package answers to one of our import names
+ |- NotTakenError       a peer answered, and will never take what it was given
  `- UnreachableError    a peer (hub, governor) did not answer in time
 """
 
@@ -74,6 +75,10 @@ class FencedError(LedgerError):
 
 class UnpinnableError(GpuCommonsError):
     """An environment has no digest: it is missing, editable, broken or too slow to answer."""
+
+
+class NotTakenError(GpuCommonsError):
+    """A peer answered that it will never take what it was given; trying again is of no use."""
 
 
 class IntruderError(GpuCommonsError):

@@ -37,6 +37,7 @@ from .pods import (
 )
 from .record import GOVERNOR, Actor, CalledIn, Event, Notice, OpenLease, Posting, Stood, Stretch
 from .samples import (
+    ClockOffset,
     DeviceHealth,
     DeviceSample,
     FaultSign,
@@ -113,6 +114,7 @@ __all__ = [
     "Cause",
     "Change",
     "Choice",
+    "ClockOffset",
     "Contract",
     "Cost",
     "Counted",

@@ -110,6 +110,15 @@ class DeviceHealth(Value):
     signs: tuple[FaultSign, ...] = ()
 
 
+class ClockOffset(Value):
+    """An agent's clock against the governor's, measured by the way there and back of batches."""
+
+    offset_ms: int
+    """Governor's clock minus the agent's, in milliseconds; negative where the agent's is ahead."""
+    within_ms: Figure
+    """How far off that may be: half of the time there and back."""
+
+
 class SampleBatch(Value):
     """`POST samples`: what one agent read in one period."""
 
@@ -128,6 +137,10 @@ class SampleBatch(Value):
     """None where the processes on devices cannot be told apart from here."""
     late: bool = False
     """Read while the governor was away: it is kept, and says nothing of how things are now."""
+    clock: ClockOffset | None = None
+    """None before the governor's first answers."""
+    refused: Figure = 0
+    """Batches that the governor refused for good, and the agent set aside, in the last hour."""
 
 
 class WatchItem(Value):
@@ -144,3 +157,5 @@ class WatchList(Value):
     leases: tuple[WatchItem, ...]
     inventory_wanted: bool = False
     """The governor does not know this node's devices; send them with the next batch."""
+    at: AwareDatetime | None = None
+    """The governor's clock when it took the batch."""

@@ -23,6 +23,7 @@ from ..ledger.readings import AHEAD
 from ..mig.geometry import declared_devices
 from ..mig.placement import usable
 from ..policy.model import Policy
+from .agentclocks import clock_words
 
 _Found = tuple[tuple[Device, ...], tuple[str, ...]]
 
@@ -155,11 +156,15 @@ class Floor:
     def _problem(self, node: str) -> str:
         inventory = self._inventories.get(node)
         found = inventory.problem if inventory else ""
-        return "; ".join(words for words in (found, _clock_words(*self._batches[node])) if words)
+        at, batch = self._batches[node]
+        told = (found, _clock_words(at, batch), _refused_words(batch))
+        return "; ".join(words for words in told if words)
 
 
 def _clock_words(at: datetime, batch: SampleBatch) -> str:
-    """Say that an agent's clock is wrong, so that its readings count for nothing."""
+    """Say that an agent's clock is wrong, by what it measured, else by how its batch came."""
+    if batch.clock is not None:
+        return clock_words(batch.clock)
     ahead = batch.sent_at - at
     if ahead > AHEAD:
         words = _("its clock is {n} s ahead, so its readings are left out; set that clock")
@@ -168,6 +173,17 @@ def _clock_words(at: datetime, batch: SampleBatch) -> str:
     else:
         return ""
     return words.format(n=int(abs(ahead).total_seconds()))
+
+
+def _refused_words(batch: SampleBatch) -> str:
+    """Say that batches of an agent were no good, as those of another version are."""
+    if not batch.refused:
+        return ""
+    words = _(
+        "{n} of its batches were refused for good in the last hour and set aside; its log says "
+        "why, and it may be of another version"
+    )
+    return words.format(n=batch.refused)
 
 
 def declared(policy: Policy) -> tuple[Device, ...]:

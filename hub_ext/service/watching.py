@@ -15,6 +15,7 @@ from ..lease import (
     WatchItem,
     WatchList,
 )
+from .agentclocks import on_our_clock
 from .checking import check
 from .desk import Desk
 from .timeshares import each_share, told_apart
@@ -24,6 +25,7 @@ from .unenforced import note_idle
 def take(desk: Desk, batch: SampleBatch, *, now: datetime) -> WatchList:
     """Keep what an agent read, and list the leases that it should watch on its node."""
     before = desk.floor.told_at(batch.node)
+    batch = on_our_clock(batch)
     wanted = False
     if not batch.late:
         wanted = desk.floor.take(batch, now=now)
@@ -49,6 +51,7 @@ def take(desk: Desk, batch: SampleBatch, *, now: datetime) -> WatchList:
             if (item := _item(lease, held.get(lease.id, ()), batch.node)) is not None
         ),
         inventory_wanted=wanted,
+        at=now,
     )
 
 

@@ -7,12 +7,14 @@ so now, then what was.
 
 import asyncio
 import logging
+import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Protocol
 
-from ..errors import UnreachableError
+from ..errors import NotTakenError, UnreachableError
 from ..i18n import _
 from ..lease import (
     Device,
@@ -26,6 +28,7 @@ from ..lease import (
     WatchList,
 )
 from .outbox import Outbox
+from .peerclock import PeerClock
 from .processes import ProcessMeter
 from .sample import Reader, Reading
 from .strays import strays
@@ -36,6 +39,9 @@ FIRST_REST_S = 0.1
 LONGEST_REST_S = 0.8
 """Rest between two tries to reach the governor; so a report comes within a second of its return."""
 
+
+COUNTED_S = 3600.0
+"""How long a refused batch is spoken of."""
 
 Holdings = Callable[[], tuple[DeviceHolding, ...]]
 """Says which container of this machine holds which device; UnreachableError where it cannot."""
@@ -50,7 +56,9 @@ class Governor(Protocol):
         Raises
         ------
         UnreachableError
-            It was not taken.
+            It was not taken, and may be later.
+        NotTakenError
+            It never will be.
         """
 
 
@@ -86,13 +94,16 @@ class Agent:
         outbox: Outbox | None = None,
         meter: ProcessMeter | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self._reader = reader
         self._meter = meter or ProcessMeter()
         self._governor = governor
         self._node = node
         self._period_s = max(period_s, reader.floor_s)
-        self._now = now
+        self._now, self._steady = now, steady
+        self._clock = PeerClock(now, steady)
+        self._refused: deque[float] = deque()
         self._watches: dict[str, WatchList] = {}
         self._told: dict[str, tuple[tuple[Device, ...], str]] = {}
         self._away = ""
@@ -114,7 +125,7 @@ class Agent:
 
     def _batches(self) -> list[SampleBatch]:
         """Read once; one batch for each node."""
-        now = self._now()
+        now, clock = self._now(), self._clock.offset()
         watch, held = _merged(self._watches.values()), self._held()
         readings = self._reader.read(watch, now)
         nodes = [reading.inventory.node for reading in readings] or [self._node]
@@ -134,6 +145,8 @@ class Agent:
                 health=by_node[node].health if node in by_node else (),
                 holdings=held if node == self._node else None,
                 strays=self._strays(node, by_node.get(node), held),
+                clock=clock,
+                refused=self._lately_refused(),
             )
             for node in nodes
         ]
@@ -186,7 +199,9 @@ class Agent:
             inventory = batch.inventory if self._is_news(batch.inventory) else None
             fresh = batch.model_copy(update={"sent_at": self._now(), "inventory": inventory})
             try:
-                self._watches[batch.node] = await self._governor.post(fresh)
+                self._watches[batch.node] = await self._post(fresh)
+            except NotTakenError as error:
+                await self._set_aside(batches.pop(0), str(error))
             except UnreachableError as error:
                 self._say_away(str(error))
                 if loop.time() + rest_s >= until_s:
@@ -215,10 +230,44 @@ class Agent:
             path, batch = kept
             try:
                 await self._governor.post(batch)
+            except NotTakenError as error:
+                # One that never passes would keep all that follow it from being handed over.
+                await self._set_aside(batch, str(error))
             except UnreachableError as error:
                 self._say_away(str(error))
                 return
             await asyncio.to_thread(outbox.drop, path)
+
+    async def _post(self, batch: SampleBatch) -> WatchList:
+        """Hand over what is so now, and compare clocks by the answer."""
+        sent_s = self._steady()
+        watch = await self._governor.post(batch)
+        if watch.at is not None:
+            self._clock.heard(watch.at, self._steady() - sent_s)
+        return watch
+
+    async def _set_aside(self, batch: SampleBatch, reason: str) -> None:
+        """Give a batch up that the governor refused for good; that is counted and told."""
+        self._refused.append(self._steady())
+        kept = None
+        if self._outbox is not None:
+            kept = await asyncio.to_thread(self._outbox.set_aside, batch)
+        words = _("{reason}. This batch of {node} is set aside{where}; {n} were in the last hour.")
+        LOG.warning(
+            "%s",
+            words.format(
+                reason=reason,
+                node=batch.node,
+                where="" if kept is None else f" ({kept})",
+                n=self._lately_refused(),
+            ),
+        )
+
+    def _lately_refused(self) -> int:
+        """Count what was refused for good in the last hour."""
+        while self._refused and self._refused[0] < self._steady() - COUNTED_S:
+            self._refused.popleft()
+        return len(self._refused)
 
     def _is_news(self, inventory: Inventory | None) -> bool:
         """Whether the governor should be told which devices there are; they seldom change."""

@@ -5,9 +5,13 @@ import json
 from pydantic import ValidationError
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 
-from ..errors import UnreachableError
+from ..errors import NotTakenError, UnreachableError
 from ..i18n import _
 from ..lease import SampleBatch, WatchList
+
+FOR_GOOD = frozenset({400, 413, 422})
+"""Answers to what a batch is: the same one will be refused for ever. All others may pass later: a
+token can be mended (401, 403), a wrong address too (404), and the rest says so itself."""
 
 CONNECT_S = 2.0
 ANSWER_S = 5.0
@@ -35,7 +39,9 @@ class Inbox:
         Raises
         ------
         UnreachableError
-            The governor did not take it; in words.
+            The governor did not take it, and may later; in words.
+        NotTakenError
+            It never will.
         """
         request = HTTPRequest(
             self._url,
@@ -52,7 +58,8 @@ class Inbox:
             response = await self._client.fetch(request)
             return WatchList.model_validate_json(response.body)
         except HTTPClientError as error:
-            raise UnreachableError(_refusal(error)) from error
+            kind = NotTakenError if error.code in FOR_GOOD else UnreachableError
+            raise kind(_refusal(error)) from error
         except OSError as error:
             raise UnreachableError(
                 _("the governor at {url} does not answer: {why}").format(

@@ -23,6 +23,12 @@ KEPT = timedelta(hours=1)
 BYTES = 64 * 2**20
 """Most that is kept: an hour of 56 MIG devices every 10 seconds is about 6 MiB."""
 
+ASIDE = "refused"
+"""Folder in the outbox with the newest batches that the governor refused for good."""
+
+ASIDE_KEPT = 20
+"""So many are kept for whoever wants to know why; they are never handed over."""
+
 _NAME = re.compile(r"(\d{20})-.*\.json")
 _HALF = ".half"
 
@@ -45,14 +51,8 @@ class Outbox:
 
     def put(self, batch: SampleBatch) -> None:
         """Keep a batch; where the disk refuses, that is said once and the batch is gone."""
-        at = f"{instant_us(batch.sent_at):020d}"
-        # A node's name is free text to us: only what is harmless in a file's name gets into it.
-        name = f"{at}-{re.sub('[^A-Za-z0-9.-]', '_', batch.node)[:100]}.json"
-        half = self._folder / (name + _HALF)
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            half.write_text(batch.model_copy(update={"late": True}).model_dump_json())
-            half.replace(self._folder / name)
+            _write(self._folder, batch.model_copy(update={"late": True}))
         except OSError as error:
             if not self._mute:
                 words = _("Readings cannot be kept for the governor's return in {folder}: {why}")
@@ -61,6 +61,17 @@ class Outbox:
             return
         self._mute = False
         self._bound(batch.sent_at)
+
+    def set_aside(self, batch: SampleBatch) -> Path | None:
+        """Keep a batch that was refused for good, to be looked at; None where it is not kept."""
+        folder = self._folder / ASIDE
+        try:
+            path = _write(folder, batch)
+            for old in sorted(folder.glob("*.json"))[:-ASIDE_KEPT]:
+                old.unlink(missing_ok=True)
+        except OSError:
+            return None
+        return path
 
     def oldest(self, now: datetime) -> tuple[Path, SampleBatch] | None:
         """Give the batch that is to be handed over next, and the file to `drop` then."""
@@ -100,3 +111,20 @@ class Outbox:
                 "at most an hour and {limit} MiB are kept. That time stays unknown."
             )
             LOG.warning("%s", words.format(count=dropped, limit=self._limit_bytes // 2**20))
+
+
+def _write(folder: Path, batch: SampleBatch) -> Path:
+    """Put a batch into a folder of its own, whole or not at all.
+
+    Raises
+    ------
+    OSError
+        The disk refuses.
+    """
+    at = f"{instant_us(batch.sent_at):020d}"
+    # A node's name is free text to us: only what is harmless in a file's name gets into it.
+    name = f"{at}-{re.sub('[^A-Za-z0-9.-]', '_', batch.node)[:100]}.json"
+    half = folder / (name + _HALF)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    half.write_text(batch.model_dump_json())
+    return half.replace(folder / name)

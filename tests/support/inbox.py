@@ -1,5 +1,8 @@
 """A governor that only takes samples: keeps what came, answers with a list, refuses when told."""
 
+from collections.abc import Callable
+from datetime import datetime
+
 from tornado.httpserver import HTTPServer
 from tornado.testing import bind_unused_port
 from tornado.web import Application, RequestHandler
@@ -17,6 +20,7 @@ class InboxGovernor:
         self.watch = WatchList(leases=())
         self.refusal: tuple[int, str] | None = None
         self.rubbish = False
+        self.clock: Callable[[], datetime] | None = None
         self._server: HTTPServer | None = None
         probe, self.port = bind_unused_port()
         probe.close()
@@ -55,4 +59,6 @@ class _Samples(RequestHandler):
             return
         self.inbox.batches.append(SampleBatch.model_validate_json(self.request.body))
         self.set_header("Content-Type", "application/json")
-        self.write("<html>" if self.inbox.rubbish else self.inbox.watch.model_dump_json())
+        at = None if self.inbox.clock is None else self.inbox.clock()
+        watch = self.inbox.watch.model_copy(update={"at": at})
+        self.write("<html>" if self.inbox.rubbish else watch.model_dump_json())

@@ -8,6 +8,7 @@ import pytest
 from hub_ext.lease import (
     GOVERNOR,
     Cause,
+    ClockOffset,
     DeviceSample,
     Grant,
     LeaseState,
@@ -22,7 +23,9 @@ from tests.support.governing import START, Site, site_in
 PERIOD_S = 5.0
 
 
-def read(site: Site, grant: Grant, *, util: int, ahead_s: int) -> None:
+def read(
+    site: Site, grant: Grant, *, util: int, ahead_s: int, clock: ClockOffset | None = None
+) -> None:
     """Let an agent whose clock is wrong by so much report, and let the governor judge."""
     at = site.now + timedelta(seconds=ahead_s)
     [device] = site.lease(grant).devices
@@ -42,6 +45,7 @@ def read(site: Site, grant: Grant, *, util: int, ahead_s: int) -> None:
                 ),
             ),
             processes=(ProcessSample(lease_id=grant.lease_id, at=at, cpu_millis=0, processes=1),),
+            clock=clock,
         ),
         now=site.now,
     )
@@ -81,6 +85,55 @@ def test_a_slow_clock_is_told_too(tmp_path: Path) -> None:
         grant = site.run("vera")
         read(site, grant, util=0, ahead_s=-60)
         assert "node-2: its clock is 60 s behind" in agents(site)
+
+
+def measured(ahead_s: int) -> ClockOffset:
+    """Give what an agent finds whose clock is ahead by so much."""
+    return ClockOffset(offset_ms=-1000 * ahead_s, within_ms=20)
+
+
+@pytest.mark.parametrize("ahead_s", [-60, 3])
+def test_a_measured_offset_is_put_right_so_that_idle_is_seen_in_time(
+    tmp_path: Path, ahead_s: int
+) -> None:
+    with site_in(tmp_path) as right, site_in(tmp_path / "wrong") as wrong:
+        ends = []
+        for site, off_s in ((right, 0), (wrong, ahead_s)):
+            grant = site.run("vera")
+            while site.lease(grant).state is not LeaseState.stopping:
+                site.later(PERIOD_S)
+                read(site, grant, util=0, ahead_s=off_s, clock=measured(off_s))
+            ends.append(site.now)
+        assert ends[0] == ends[1]
+        assert "clock" not in agents(right)
+        direction = "ahead" if ahead_s > 0 else "behind"
+        assert f"its clock is {abs(ahead_s)} s {direction}; its readings are put" in agents(wrong)
+
+
+@pytest.mark.parametrize("ahead_s", [-61, 3600])
+def test_figures_of_a_wild_clock_are_unknown_and_its_machine_is_named(
+    tmp_path: Path, ahead_s: int
+) -> None:
+    with site_in(tmp_path) as site:
+        grant = site.run("vera")
+        [device] = site.lease(grant).devices
+        until = site.now + timedelta(minutes=30)
+        while site.now < until:
+            site.later(PERIOD_S)
+            read(site, grant, util=0, ahead_s=ahead_s, clock=measured(ahead_s))
+        assert site.lease(grant).state is LeaseState.running, "nobody knows that it is idle"
+        assert site.governor.readings(grant.lease_id, START, now=site.now).devices == ((),)
+        assert f"{device.node}: its clock is {abs(ahead_s)} s" in agents(site)
+        assert "so its figures are unknown" in agents(site)
+
+
+def test_an_offset_below_what_it_is_known_to_changes_nothing(tmp_path: Path) -> None:
+    with site_in(tmp_path) as site:
+        grant = site.run("vera")
+        read(site, grant, util=7, ahead_s=0, clock=ClockOffset(offset_ms=1500, within_ms=1600))
+        [[one]] = site.governor.readings(grant.lease_id, START, now=site.now).devices
+        assert one.at == site.now
+        assert "clock" not in agents(site)
 
 
 def posted(site: Site) -> tuple[Posting, ...]:

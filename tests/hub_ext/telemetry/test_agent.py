@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
@@ -188,6 +189,33 @@ def test_a_governor_out_of_order_is_tried_again_in_words(
 
     run(story)
     assert "Samples are reported again." in caplog.messages
+
+
+def test_the_offset_of_its_clock_is_measured_and_told(run: Callable[[Story], None]) -> None:
+    async def story(governor: InboxGovernor) -> None:
+        governor.clock = lambda: datetime.now(UTC) + timedelta(seconds=90)
+        governor.open()
+        await until(lambda: any(batch.clock for batch in governor.batches))
+        assert governor.batches[0].clock is None
+        told = next(batch.clock for batch in governor.batches if batch.clock)
+        assert abs(told.offset_ms - 90_000) <= told.within_ms + 1
+
+    run(story)
+
+
+def test_a_batch_that_is_refused_for_good_is_not_tried_again_and_is_counted(
+    run: Callable[[Story], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(governor: InboxGovernor) -> None:
+        governor.refusal = (400, "devices.0.memory_used_bytes: below 0")
+        governor.open()
+        await until(lambda: "is set aside" in caplog.text)
+        governor.refusal = None
+        await until(lambda: any(batch.refused for batch in governor.batches))
+
+    run(story)
+    assert "HTTP 400): devices.0.memory_used_bytes: below 0. This batch of" in caplog.text
+    assert "No samples are reported" not in caplog.text, "the governor is not away"
 
 
 def _command(*more: str, **environment: str) -> subprocess.Popen[str]:

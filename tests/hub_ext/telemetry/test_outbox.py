@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hub_ext.errors import UnreachableError
+from hub_ext.errors import NotTakenError, UnreachableError
 from hub_ext.lease import SampleBatch, WatchList
 from hub_ext.telemetry.agent import Agent
-from hub_ext.telemetry.outbox import Outbox
+from hub_ext.telemetry.outbox import ASIDE, ASIDE_KEPT, Outbox
 from hub_ext.telemetry.simulated import SimulatedReader
 
 from .small_policy import TEXT
@@ -101,11 +101,18 @@ class Inbox:
 
     def __init__(self) -> None:
         self.away = False
+        self.poison: set[datetime] = set()
+        self.busy: set[datetime] = set()
         self.took: list[SampleBatch] = []
 
     async def post(self, batch: SampleBatch) -> WatchList:
         if self.away:
             raise UnreachableError("away")
+        if batch.sent_at in self.poison:
+            raise NotTakenError("HTTP 400: it is none")
+        if batch.sent_at in self.busy:
+            self.busy.discard(batch.sent_at)
+            raise UnreachableError("HTTP 429: later")
         self.took.append(batch)
         return WatchList(leases=())
 
@@ -146,3 +153,46 @@ def test_after_the_governors_return_the_present_goes_first_and_then_the_gap_in_o
     assert [one.sent_at for one in late] == sorted(one.sent_at for one in late)
     assert all(one.inventory is None and one.devices for one in late)
     assert all(late[0].sent_at < one.sent_at for one in governor.took[:first])
+
+
+def test_what_is_refused_for_good_is_set_aside_and_what_follows_is_handed_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(TEXT)
+    reader = SimulatedReader(policy, tmp_path / "sim", node="localhost", period_s=PERIOD_S)
+    governor, outbox = Inbox(), Outbox(tmp_path / "outbox")
+    now = datetime.now(UTC)
+    past = [now - timedelta(seconds=age) for age in (500, 400, 300, 200, 100)]
+    for at in past:
+        outbox.put(batch(at))
+    governor.poison, governor.busy = {past[0], past[2]}, {past[3]}
+
+    async def story() -> None:
+        stop = asyncio.Event()
+        agent = Agent(reader, governor, node="localhost", period_s=PERIOD_S, outbox=outbox)
+        running = asyncio.create_task(agent.run(stop))
+        await until(lambda: outbox.oldest(datetime.now(UTC)) is None)
+        await until(lambda: governor.took[-1].refused > 0)
+        stop.set()
+        await running
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(asyncio.wait_for(story(), 30))
+    late = [one.sent_at for one in governor.took if one.late]
+    assert late == [past[1], past[3], past[4]], "one that was put off came again, in order"
+    assert governor.took[-1].refused == 2
+    aside = sorted((tmp_path / "outbox" / ASIDE).iterdir())
+    kept = [SampleBatch.model_validate_json(one.read_bytes()).sent_at for one in aside]
+    assert kept == [past[0], past[2]]
+    assert caplog.text.count("is set aside") == 2
+    assert str(aside[0]) in caplog.text
+
+
+def test_so_many_refused_batches_are_kept_to_be_looked_at(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path)
+    for second in range(ASIDE_KEPT + 5):
+        assert outbox.set_aside(batch(NOW + timedelta(seconds=second))) is not None
+    assert len(list((tmp_path / ASIDE).iterdir())) == ASIDE_KEPT
+    (tmp_path / "file").write_text("")
+    assert Outbox(tmp_path / "file").set_aside(batch(NOW)) is None
