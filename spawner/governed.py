@@ -267,7 +267,12 @@ class GovernedMixin(ReportingMixin):
     def _offers_last_seen(self) -> tuple[Offer, ...]:
         if not self.start_without_governor:
             return ()
-        return catalogue_in(self.state_path).recall(self.group_names())
+        seen = catalogue_in(self.state_path).recall(self.group_names())
+        return tuple(offer for offer in seen if self.may_start_alone(offer))
+
+    def may_start_alone(self, _offer: Offer) -> bool:
+        """Whether enough is known of an offer without a GPU to start it without the governor."""
+        return True
 
 
 def grant_words(grant: Grant) -> str:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from hub_ext.errors import RefusedError, UnreachableError
 from hub_ext.i18n import _
-from hub_ext.lease import Liveness, PodTerms, Reason, pod_liveness, pod_machine_lost
+from hub_ext.lease import Liveness, Offer, PodTerms, Reason, pod_liveness, pod_machine_lost
 
 from .governed import GovernedMixin, grant_words
 from .kube_life import (
@@ -34,7 +34,6 @@ FORMER_S = 1.5
 """How long a start waits for a pod of an earlier one to be gone; ask and refusal must fit into the
 hub's `slow_spawn_timeout` besides."""
 
-SCRATCH_ALONE = 10 * 2**30
 UNKNOWN_CODE = 1
 _FATAL = frozenset({"crashing", "out-of-memory", "no-server-inside"})
 
@@ -80,14 +79,12 @@ class GovernedKubeSpawner(GovernedMixin, WatchedStart):
         if self.trace is not None:
             self.trace = self.trace.model_copy(update={"container": self.place})
 
+    def may_start_alone(self, offer: Offer) -> bool:
+        """Only where it is known what its pod is made of: a namespace is never guessed."""
+        return offer.kube is not None
+
     def _terms_of_pod(self, terms: Terms) -> PodTerms:
-        if self.grant is None:
-            pinned = terms.environment
-            image = None if pinned is None or pinned.image is None else (
-                f"{pinned.image}@{pinned.digest}"
-            )  # fmt: skip
-            return PodTerms(namespace=self.namespace, image=image, scratch_bytes=SCRATCH_ALONE)
-        if self.grant.pod is None:
+        if terms.kube is None:
             raise RefusedError(
                 "no-pod-terms",
                 _(
@@ -95,7 +92,7 @@ class GovernedKubeSpawner(GovernedMixin, WatchedStart):
                     "what to make yours. An administrator sets the governor's engine."
                 ),
             )
-        return self.grant.pod
+        return terms.kube
 
     def _claim(self, pod: PodTerms) -> str | None:
         volume = pod.volume

@@ -151,11 +151,13 @@ class ReportingMixin(Spawner):
     def report_start(self) -> None:
         """Report that the server of the attempt under way was started."""
         if self.trace is not None:
+            place = self.trace.container
             report = Report(
                 kind=ReportKind.started,
                 key=self.key,
                 liveness=Liveness.alive,
                 process=self.trace.process,
+                namespace=None if place is None else place.namespace,
             )
             self._report(self.trace, report)
 

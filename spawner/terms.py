@@ -12,6 +12,7 @@ from hub_ext.lease import (
     Grant,
     LeaseId,
     Offer,
+    PodTerms,
     Value,
 )
 
@@ -32,6 +33,8 @@ class Terms(Value):
     cpu_millis: int
     memory_bytes: int
     simulated: bool
+    kube: PodTerms | None = None
+    """What it is made of on Kubernetes."""
 
 
 def granted(grant: Grant) -> Terms:
@@ -45,6 +48,7 @@ def granted(grant: Grant) -> Terms:
         cpu_millis=grant.cpu_millis,
         memory_bytes=grant.memory_bytes,
         simulated=grant.simulated,
+        kube=grant.pod,
     )
 
 
@@ -68,6 +72,7 @@ def without_governor(attempt_id: AttemptId, offer: Offer, state: Path | None) ->
         cpu_millis=offer.cpu_millis,
         memory_bytes=offer.memory_bytes,
         simulated=offer.simulated,
+        kube=offer.kube,
     )
 
 

@@ -11,6 +11,7 @@ from hashlib import sha256
 from ..admission.tree import UNIT
 
 __all__ = [
+    "ATTEMPT_ANNOTATION",
     "FIELD_MANAGER",
     "FLAVOR_LABEL",
     "LABEL_HUB",
@@ -49,6 +50,9 @@ LABEL_POOL = f"{PREFIX}/pool"
 LABEL_USER = f"{PREFIX}/user"
 LABEL_SERVER = f"{PREFIX}/server"
 LABEL_TASK_TYPE = f"{PREFIX}/task-type"
+
+ATTEMPT_ANNOTATION = f"{PREFIX}/attempt"
+"""Of a pod: which start made it. It is there from the beginning, also without a lease."""
 
 FLAVOR_LABEL = LABEL_POOL
 """Node label by which a Workload's selector names its flavor; nodes carry it with the pool."""

@@ -13,12 +13,12 @@ from ..policy.model import Policy
 from ..policy.model_kube import Rdma, Taint
 from ..policy.model_pools import Pool
 from .names import (
+    ATTEMPT_ANNOTATION,
     FLAVOR_LABEL,
     LABEL_HUB,
     LABEL_SERVER,
     LABEL_TASK_TYPE,
     LABEL_USER,
-    PREFIX,
     Place,
     label_value,
     lease_labels,
@@ -77,9 +77,14 @@ def place_of(policy: Policy, team: str, project: str | None, single: str | None 
 
 
 def pod_terms(
-    policy: Policy, resolved: Resolved, lease: OpenLease, settings: PodSettings
+    policy: Policy, resolved: Resolved, lease: OpenLease | None, settings: PodSettings
 ) -> PodTerms:
     """Say what the pod of a lease is made of.
+
+    Parameters
+    ----------
+    lease
+        None for a start without the governor, of which a lease is recorded afterwards.
 
     Raises
     ------
@@ -178,24 +183,23 @@ def toleration_of(taint: Taint) -> Toleration:
     )
 
 
-def _labels(lease: OpenLease, resolved: Resolved) -> dict[str, str]:
-    told = {
-        LABEL_TASK_TYPE: resolved.task_type,
-        LABEL_USER: lease.key.user,
-        LABEL_SERVER: lease.key.server,
-        LABEL_HUB: lease.key.hub,
-    }
-    named = lease_labels(lease.id, resolved.team, resolved.project, resolved.pool)
+def _labels(lease: OpenLease | None, resolved: Resolved) -> dict[str, str]:
+    told: dict[str, str | None] = {LABEL_TASK_TYPE: resolved.task_type}
+    if lease is not None:
+        key = lease.key
+        told |= {LABEL_USER: key.user, LABEL_SERVER: key.server, LABEL_HUB: key.hub}
+    lease_id = "" if lease is None else lease.id
+    named = lease_labels(lease_id, resolved.team, resolved.project, resolved.pool)
     return {**named, **{key: label_value(value) for key, value in told.items() if value}}
 
 
-def _annotations(policy: Policy, resolved: Resolved, lease: OpenLease) -> dict[str, str]:
+def _annotations(policy: Policy, resolved: Resolved, lease: OpenLease | None) -> dict[str, str]:
     """Give what the network of the pod is asked for, beside the attempt it belongs to."""
     project = None if resolved.project is None else policy.projects[resolved.project]
     task = policy.task_types.get(resolved.task_type or "")
     rates = None if task is None else task.bandwidth
     asked = {
-        f"{PREFIX}/attempt": lease.attempt_id,
+        ATTEMPT_ANNOTATION: None if lease is None else lease.attempt_id,
         NETWORKS_ANNOTATION: None if project is None else project.network.secondary,
         "kubernetes.io/ingress-bandwidth": None if rates is None else rates.ingress,
         "kubernetes.io/egress-bandwidth": None if rates is None else rates.egress,

@@ -11,7 +11,7 @@ from ..errors import RefusedError, UnreachableError
 from ..lease import LeaseId, Liveness, OpenLease, pod_liveness
 from .api import Api
 from .leaseless import SERVERS, server_of
-from .names import LABEL_LEASE, label_value
+from .names import ATTEMPT_ANNOTATION, LABEL_LEASE, label_value
 from .paging import listed
 
 _LOG = logging.getLogger(__name__)
@@ -95,6 +95,7 @@ class Standing:
         if granted:
             seen = await self._by_lease(namespace)
             found = {one.id: seen.get(label_value(one.id), Liveness.gone) for one in granted}
+            others += [one for one in granted if label_value(one.id) not in seen]
         if others:
             servers = await listed(self._api, f"/api/v1/namespaces/{namespace}/pods", SERVERS)
             for lease in others:
@@ -116,11 +117,11 @@ class Standing:
 
     async def _pods(self, namespace: str, lease: OpenLease) -> list[Pod]:
         path = f"/api/v1/namespaces/{namespace}/pods"
-        if _granted(lease) is None:
-            servers = await listed(self._api, path, SERVERS)
-            return [pod for pod in servers if _is_of(pod, lease)]
         label = f"{LABEL_LEASE}={label_value(lease.id)}"
-        return list(await listed(self._api, path, label))
+        labelled = [] if _granted(lease) is None else list(await listed(self._api, path, label))
+        if labelled:
+            return labelled
+        return [pod for pod in await listed(self._api, path, SERVERS) if _is_of(pod, lease)]
 
 
 def _granted(lease: OpenLease) -> str | None:
@@ -128,8 +129,19 @@ def _granted(lease: OpenLease) -> str | None:
 
 
 def _is_of(pod: Pod, lease: OpenLease) -> bool:
-    """Whether a pod is the server of a lease, and of no other lease."""
-    return not _lease_of(pod) and server_of(pod) == (lease.key.user, lease.key.server)
+    """Whether a pod is the server of a lease, and of no other lease.
+
+    A server that started while the governor was away has a lease that was recorded afterwards: its
+    pod carries no label of it, but the attempt that both are of.
+    """
+    if _lease_of(pod) or server_of(pod) != (lease.key.user, lease.key.server):
+        return False
+    return _granted(lease) is None or _attempt_of(pod) == lease.attempt_id
+
+
+def _attempt_of(pod: Pod) -> str:
+    notes = (pod.get("metadata") or {}).get("annotations") or {}
+    return str(notes.get(ATTEMPT_ANNOTATION) or "")
 
 
 def _lease_of(pod: Pod) -> str:

@@ -205,6 +205,8 @@ class Report(Value):
     """The attempt ended in a refusal, before any process was made."""
     reason: Reason | None = None
     """Why it ended, in words for its person, where the spawner knows more than an exit code."""
+    namespace: ShortText | None = None
+    """Where its pod is, on Kubernetes: of a start without the governor nobody else knows it."""
     age_ms: Annotated[int, Field(ge=0, le=10**11)] = 0
     """How long ago it happened: a report may have waited for a governor that was away."""
 

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import AwareDatetime
 
 from .asking import Environment, Reason, ServerKey
+from .pods import PodTerms
 from .record import OpenLease
 from .starving import WaitsFor
 from .switching import Change, RunningServer
@@ -104,6 +105,9 @@ class Offer(Value):
     """When it would start if it has to wait; None until that has been worked out."""
     contract: Contract | None = None
     """What would hold if it started now; None where it cannot, or without a GPU."""
+    kube: PodTerms | None = None
+    """Without a GPU, on Kubernetes, told to spawners alone: of what its pod is made where it starts
+    while the governor is away. It names no lease."""
 
 
 class OfferSheet(Value):

@@ -10,6 +10,7 @@ from ..admission.forecast import Forecasts, forecast
 from ..lease import OfferSheet
 from ..policy.catalogue import Person
 from . import changing, forecasting
+from .awaystarts import with_terms
 from .desk import Desk
 from .foreseen import Ground
 
@@ -19,11 +20,18 @@ class ForecastCore:
 
     _desk: Desk
 
-    def offers(self, person: Person, *, now: datetime) -> OfferSheet:
-        """Resolve and decide every profile for one person, by the function that decides."""
+    def offers(self, person: Person, *, now: datetime, terms: bool = False) -> OfferSheet:
+        """Resolve and decide every profile for one person, by the function that decides.
+
+        Parameters
+        ----------
+        terms
+            Tell also what a spawner needs to start those without a GPU while we are away.
+        """
         with self._desk.turn(now) as turn:
             made = offers(turn.snapshot(), person)
             made = made.model_copy(update={"running": changing.running(turn, person.user)})
+            made = with_terms(turn, made, person) if terms else made
         return forecasting.with_forecasts(self._desk, made, now)
 
     def look_ahead(self, *, now: datetime) -> Ground | None:

@@ -45,12 +45,24 @@ def report(desk: Desk, attempt_id: str, told: Report, *, now: datetime) -> None:
 
 
 def _started(turn: Turn, lease: OpenLease, told: Report) -> None:
-    process = told.process or lease.process
+    lease, process = _placed(turn, lease, told), told.process or lease.process
     at = max(_happened(turn, told), lease.assigned_at or lease.requested_at)
     if lease.state is LeaseState.starting:
         _running(turn, lease, process, at)
     elif process != lease.process:
         turn.record(lease.model_copy(update={"process": process, "last_seen_at": at}))
+
+
+def _placed(turn: Turn, lease: OpenLease, told: Report) -> OpenLease:
+    """Note where its pod really is: it may have started while we, and a newer policy, were away."""
+    grant = lease.grant
+    if told.namespace is None or grant is None or grant.pod is None:
+        return lease
+    if grant.pod.namespace == told.namespace:
+        return lease
+    pod = grant.pod.model_copy(update={"namespace": told.namespace})
+    placed = {"grant": grant.model_copy(update={"pod": pod})}
+    return turn.record(lease.model_copy(update=placed))
 
 
 def came_up(

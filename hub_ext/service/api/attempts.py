@@ -69,7 +69,9 @@ class OffersHandler(BaseHandler):
     async def get(self) -> None:
         """Answer for oneself; a spawner and an admin may name somebody with their groups."""
         person = self._person()
-        sheet = await self.core.run(lambda core, now: core.offers(person, now=now))
+        # Of what pods are made is for the hub alone: it tells of namespaces, claims and secrets.
+        terms = self.caller.kind == "spawner"
+        sheet = await self.core.run(lambda core, now: core.offers(person, now=now, terms=terms))
         self.answer(located(sheet, self.settings["pins"]))
 
     def _person(self) -> Person:

@@ -55,7 +55,9 @@ def by_hand(policy: Any, number: int) -> OpenLease:
     return lease.model_copy(update={"id": LeaseId(f"l-{number}")})
 
 
-def keep_server(kube: FakeKube, lease: OpenLease, phase: str, **labels: str) -> None:
+def keep_server(
+    kube: FakeKube, lease: OpenLease, phase: str, attempt: str = "", **labels: str
+) -> None:
     """Keep the pod of somebody's server, known by the hub's annotations alone."""
     meta = {
         "name": f"jupyter-{lease.key.server}",
@@ -65,6 +67,7 @@ def keep_server(kube: FakeKube, lease: OpenLease, phase: str, **labels: str) -> 
         "annotations": {
             "hub.jupyter.org/username": lease.key.user,
             "hub.jupyter.org/servername": lease.key.server,
+            **({"gpu-commons.dev/attempt": attempt} if attempt else {}),
         },
     }
     spec = {"containers": [{"name": "notebook", "image": "i"}], "nodeName": "n1"}
@@ -145,6 +148,26 @@ def test_a_lease_without_a_pod_is_none_of_its_business(tmp_path: Path, policy: A
         return await Standing(Api(tmp_path / "nowhere")).of([lease_of(chosen(policy, "card"))])
 
     assert asyncio.run(story()) == {}
+
+
+def test_a_server_from_while_the_governor_was_away_is_known_by_its_attempt(
+    kube: FakeKube, tmp_path: Path, policy: Any
+) -> None:
+    """Its lease was recorded afterwards, so its pod has no label of it: it is not gone."""
+    mine, followed = placed(policy, 1), placed(policy, 2)
+    keep_server(kube, mine, "Running", attempt=mine.attempt_id)
+    assert told(tmp_path, mine) == [Liveness.alive]
+    other = followed.model_copy(update={"attempt_id": "another-attempt"})
+    assert told(tmp_path, other) == [Liveness.gone], "that pod is of another start"
+
+    async def story() -> None:
+        standing = Standing(Api(tmp_path / "kubeconfig"))
+        await standing.end(other)
+        await standing.end(mine)
+        await standing.close()
+
+    asyncio.run(story())
+    assert len(kube.deletes) == 1
 
 
 def test_a_forgotten_server_is_asked_to_end(kube: FakeKube, tmp_path: Path, policy: Any) -> None:

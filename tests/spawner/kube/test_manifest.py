@@ -5,9 +5,19 @@ from typing import Any
 
 import pytest
 
-from hub_ext.lease import PodTerms, Toleration
+from hub_ext.lease import (
+    Ask,
+    Choice,
+    PodTerms,
+    ProfileName,
+    ServerKey,
+    ServerName,
+    Toleration,
+    UserName,
+)
 from spawner.refusal import SpawnRefusal
 from tests.spawner.kube.conftest import IMAGE, NAMESPACE, VOLUME, KubeHub, terms_of
+from tests.support.governor import offer
 
 Json = dict[str, Any]
 
@@ -308,20 +318,58 @@ def test_a_governor_that_knows_no_pods_is_told_to_an_administrator(hub: KubeHub)
     assert hub.kube.made == []
 
 
-def test_a_server_without_a_governor_is_void_and_in_the_hubs_own_namespace(hub: KubeHub) -> None:
+def test_a_server_without_a_governor_lives_where_the_policy_says(hub: KubeHub) -> None:
+    """The governor told before of what a profile without a GPU is made."""
+    ask = Ask(
+        attempt_id="attempt-of-nobody",
+        key=ServerKey(user=UserName("x"), server=ServerName("")),
+        choice=Choice(profile=ProfileName("cpu")),
+    )
+    labels = {"gpu-commons.dev/team": "vision"}
+    alone = offer("cpu", kube=terms_of(ask, offer("cpu"), labels=labels, annotations={}))
+    hub.governor.offers = [alone, offer("mig-small")]
+
     async def story() -> None:
         await hub.spawner()._sheet()
         with hub.governor.away():
             spawner = hub.spawner(user_options={"profile": "cpu"}, image="site/image:1")
             await spawner.start()
-        assert hub.kube.pods() == ["hub/jupyter-ada"]
+        assert hub.kube.pods() == ["gpu-atlas/jupyter-ada"]
         pod = hub.kube.made[0]
         assert variables(pod)["NVIDIA_VISIBLE_DEVICES"] == "void"
-        assert server(pod)["image"] == "site/image:1"
+        assert server(pod)["image"] == IMAGE
         assert server(pod)["securityContext"]["runAsNonRoot"]
+        claims = [one["persistentVolumeClaim"]["claimName"] for one in pod["spec"]["volumes"]
+                  if "persistentVolumeClaim" in one]  # fmt: skip
+        assert claims == ["project", "imagenet"]
+        assert spawner.trace is not None
+        attempt = pod["metadata"]["annotations"]["gpu-commons.dev/attempt"]
+        assert attempt == spawner.trace.attempt_id
+        assert "gpu-commons.dev/lease" not in pod["metadata"]["labels"]
         await spawner.stop()
 
     hub.run(story)
+    (started,) = hub.governor.wait_for_reports(1)
+    assert started.namespace == "gpu-atlas"
+
+
+def test_without_a_governor_nothing_starts_of_which_the_place_is_not_known(hub: KubeHub) -> None:
+    hub.governor.offers = [offer("cpu"), offer("mig-small")]
+
+    async def story() -> None:
+        await hub.spawner()._sheet()
+        with hub.governor.away():
+            with pytest.raises(SpawnRefusal) as refused:
+                await hub.spawner(user_options={"profile": "cpu"}).start()
+            form = await hub.spawner().get_options_form()
+        assert refused.value.status_code == 429
+        assert "tell an administrator that the governor is away" in str(
+            refused.value.jupyterhub_message
+        )
+        assert "cpu/vision" not in form
+
+    hub.run(story)
+    assert hub.kube.made == []
 
 
 def test_people_choose_on_our_form_and_kubespawners_profiles_are_gone(hub: KubeHub) -> None:
