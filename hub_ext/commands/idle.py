@@ -1,4 +1,4 @@
-"""`gpu-commons idle`: see whether servers are stopped as idle, and let held stops go on.
+"""`gpu-commons idle`: see whether servers are stopped as idle, let held stops go on, try rules.
 
 Where no governor lives, the ledger tells, and the command acts in its place.
 """
@@ -11,6 +11,7 @@ from ..i18n import _
 from ..lease import local_text
 from ..lease.idling import IdleSheet
 from ..service.api.hands import ByHand
+from . import idletrial
 from .acts import Act, asked, carry_out, in_its_place
 from .onsite import Onsite, actor, add_reason, add_verb, onsite, reason_of
 
@@ -21,6 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show = add_verb(verbs, "show", _("say whether servers are stopped as idle now"))
     show.add_argument("--json", action="store_true", help=_("as JSON"))
     add_reason(add_verb(verbs, "release", _("let idle stops go on that are held")))
+    words = _("whom new idle rules would have stopped, and switch them on")
+    idletrial.add_arguments(verbs.add_parser("trial", help=words, description=words))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,6 +34,8 @@ def run(args: argparse.Namespace) -> int:
     GpuCommonsError
         When it is refused, with the words of the refusal.
     """
+    if args.verb == "trial":
+        return idletrial.run(args)
     site = onsite(args.state)
     if args.verb == "release":
         sheet = carry_out(site, _released(reason_of(args.reason))).value

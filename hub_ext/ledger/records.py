@@ -173,9 +173,8 @@ class Records:
         query = query.order_by(event.c.seq.desc() if newest else event.c.seq).limit(limit)
         return tuple((row.seq, event_of(row)) for row in self._run(query))
 
-    def every(self, kinds: Collection[str]) -> Iterator[Event]:
-        """Give all events of some kinds in their order, read in pages: for kinds that are few."""
-        after = 0
+    def every(self, kinds: Collection[str], after: int = 0) -> Iterator[Event]:
+        """Give all events of some kinds above a number in their order, read in pages."""
         while page := self.events(kinds=kinds, after=after, limit=_PAGE):
             for _seq, one in page:
                 yield one

@@ -76,6 +76,10 @@ class IdleRule(Part):
     after the last use that the agent saw, since its owner could forge it. Default 4h."""
     keep: Span = timedelta(hours=1)
     """How long one "keep" by the person holds off this rule. Default 1h."""
+    trial: Span = timedelta(days=7)
+    """For so long a new or changed rule only records whom it would have stopped; then an
+    administrator switches it on, and until then the former rule of this name stays in force.
+    Default 7d: a week has all its days in it. `0s`: it acts at once."""
 
 
 OFF = timedelta(0)

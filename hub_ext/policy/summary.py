@@ -21,7 +21,7 @@ def summary(policy: Policy) -> str:
         zone=policy.timezone,
     )
     blocks = [
-        head,
+        "\n".join(filter(None, (head, _trials(policy)))),
         _pools(policy),
         _teams(policy),
         _projects(policy),
@@ -131,6 +131,20 @@ def _budgets(policy: Policy) -> str:
     ]
     head = (_("BUDGET"), _("OF"), _("AMOUNT"), _("PERIOD"), _("HARD"), _("STEPS"))
     return table(head, rows) if rows else ""
+
+
+def _trials(policy: Policy) -> str:
+    """Say what becomes of an idle rule that is new or changed when the policy is applied."""
+    spans: dict[str, list[str]] = {}
+    for name, rule in policy.idle.items():
+        spans.setdefault(duration_text(rule.trial), []).append(name)
+    tried = [f"{', '.join(names)} {span}" for span, names in spans.items() if span != "0s"]
+    parts = [
+        _("tried first, then switched on by hand: {rules}").format(rules="; ".join(tried)),
+        _("acts at once: {rules}").format(rules=", ".join(spans.get("0s", ()))),
+    ]
+    said = [part for part, any_ in zip(parts, (tried, "0s" in spans), strict=True) if any_]
+    return _("new or changed idle rules: {said}").format(said=". ".join(said)) if said else ""
 
 
 def _days(term: Term) -> str:

@@ -6,11 +6,15 @@ Like the rest of the core: synchronous, in one thread, `now` with each call.
 from collections.abc import Mapping
 from datetime import datetime
 
-from ..lease import Actor, LeaseId, Reason
+from ..idle import rule_of
+from ..lease import Actor, LeaseId, OpenLease, Reason, Verdict
 from ..lease.idling import IdleSheet
-from . import idleholds
+from ..lease.trying import TrialSheet
+from ..policy.model import IdleRule
+from . import idleholds, trials, wouldstops
 from .breaker import Breaker
 from .desk import Desk
+from .stops import kind_of
 
 
 class IdleCore:
@@ -36,3 +40,49 @@ class IdleCore:
     def idleness(self, *, now: datetime) -> IdleSheet:
         """Show whether idle stops are held."""
         return idleholds.sheet(self._desk, now=now)
+
+    def unjudged(self, lease_id: LeaseId) -> None:
+        """Let go of the verdict of a lease that no rule is for any more."""
+        self._desk.verdicts.pop(lease_id, None)
+
+    # Rules on trial
+
+    def on_trial(self, lease: OpenLease) -> tuple[str, IdleRule] | None:
+        """Find the declared rule for a lease, where that is on trial."""
+        book = self._desk.book
+        if book.declared is None or not book.switched.trials:
+            return None
+        found = rule_of(book.declared, lease, kind_of(lease))
+        return found if found is not None and found[0] in book.switched.trials else None
+
+    def would_be_stopped(self, lease: OpenLease, rule: str) -> bool:
+        """Whether a rule on trial would have stopped a lease, and nobody worked in it since."""
+        return (rule, lease.id) in self._desk.book.trials.open
+
+    def would_stop(self, lease: OpenLease, rule: str, verdict: Verdict, *, now: datetime) -> None:
+        """Record what a rule on trial would do now; see `wouldstops.would_stop`."""
+        wouldstops.would_stop(self._desk, lease, rule, verdict, now=now)
+
+    def would_work(self, lease: OpenLease, rule: str, verdict: Verdict, *, now: datetime) -> None:
+        """Record that a stop would have hit somebody's work; see `wouldstops.would_work`."""
+        wouldstops.would_work(self._desk, lease, rule, verdict, now=now)
+
+    def would_keep(self, lease: OpenLease, rule: str, *, now: datetime) -> None:
+        """Record a stop that a rule on trial would not make; see `wouldstops.would_keep`."""
+        wouldstops.would_keep(self._desk, lease, rule, now=now)
+
+    def tick_trials(self, live: Mapping[LeaseId, OpenLease], *, now: datetime) -> None:
+        """Count a pass over all live leases; see `wouldstops.tick`."""
+        wouldstops.tick(self._desk, live, now=now)
+
+    def idle_trials(self, *, now: datetime) -> TrialSheet:
+        """Report on the idle rules on trial."""
+        return trials.sheet(self._desk, now=now)
+
+    def switch_idle_on(
+        self, rule: str, *, before_its_time: bool, reason: str, actor: Actor, now: datetime
+    ) -> TrialSheet:
+        """Let a rule on trial act; see `trials.switch_on`."""
+        return trials.switch_on(
+            self._desk, rule, before_its_time=before_its_time, reason=reason, actor=actor, now=now
+        )

@@ -1,18 +1,21 @@
 """The policy in force: one value, a generation, and what is wrong with a newer file.
 
-A wrong file never replaces a right one. Leases that already run keep what they were granted.
+A wrong file never replaces a right one. Leases that already run keep what they were granted. Idle
+rules in it are those that act; what the file declares beside them is on trial.
 """
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ..errors import PolicyError
 from ..i18n import _
+from ..idle.trying import acting
 from ..lease import GOVERNOR, Actor, Event, OpenLease, PolicyState
 from ..ledger.store import Ledger, Tx
 from ..policy.load import Loaded
 from ..policy.model import Policy
 from ..units import gpus_text
+from . import trialbook, trialrecord
 from .difference import difference
 from .refusals import no_policy
 
@@ -23,13 +26,16 @@ class PolicyBook:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._policy: Policy | None = None
+        self.declared: Policy | None = None
+        self.switched = trialrecord.read(ledger)
+        self.trials = trialbook.read(ledger, self.switched)
         self.waiting: Loaded | None = None
         self.text: str | None = None
         self.state = PolicyState(generation=0, sha256="")
 
     @property
     def policy(self) -> Policy:
-        """The policy in force.
+        """The policy in force, with the idle rules that act.
 
         Raises
         ------
@@ -59,13 +65,33 @@ class PolicyBook:
         """
         with self._ledger.transaction() as tx:
             newest = tx.generation()
+            steps = trialrecord.steps(tx, self.switched, loaded.policy, actor=actor, now=now)
             if newest is not None and newest[1:] == (loaded.text, loaded.sha256):
                 number = newest[0]
             else:
-                number = self._add(tx, loaded, newest[1] if newest else None, actor, reason, now)
-        self._policy, self.text, self.waiting = loaded.policy, loaded.text, None
+                old = newest[1] if newest else None
+                said = (reason,) if reason else ()
+                trials = tuple(str(one.body["words"]) for one in steps)
+                number = self._add(tx, loaded, old, actor, (said, trials), now)
+            for one in steps:
+                tx.append(one)
+        self.declared, self.text, self.waiting = loaded.policy, loaded.text, None
+        self.take(steps)
         self.state = PolicyState(generation=number, sha256=loaded.sha256, applied_at=now)
         return number
+
+    def trial_of(self, rule: str) -> timedelta:
+        """How long a declared idle rule is tried."""
+        declared = self.declared.idle.get(rule) if self.declared is not None else None
+        return timedelta(0) if declared is None else declared.trial
+
+    def take(self, steps: Iterable[Event]) -> None:
+        """Take steps of idle rules into account that are on record; those act that it now says."""
+        for one in steps:
+            self.switched = trialrecord.applied(self.switched, one)
+            self.trials.apply(one)
+        switched = self.switched
+        self._policy = None if self.declared is None else acting(self.declared, switched)
 
     def _add(
         self,
@@ -73,15 +99,17 @@ class PolicyBook:
         loaded: Loaded,
         old: str | None,
         actor: Actor,
-        reason: str,
+        around: tuple[tuple[str, ...], tuple[str, ...]],
         now: datetime,
     ) -> int:
+        """Add a generation; `around` is said in its summary before and after the difference."""
         lines = difference(old, loaded.text)
         kept = grandfathered(loaded.policy, tx.leases())
+        before, after = around
         return tx.add_generation(
             text=loaded.text,
             sha256=loaded.sha256,
-            summary="\n".join((*([reason] if reason else []), *lines, *kept)),
+            summary="\n".join((*before, *lines, *after, *kept)),
             at=now,
             actor=actor,
         )

@@ -53,8 +53,10 @@ RULES: dict[str, Any] = {
 
 
 def rules(**changes: Any) -> dict[str, Any]:
-    """Copy the policy with some top-level parts replaced."""
-    return {**deepcopy(RULES), **changes}
+    """Copy the policy with some top-level parts replaced; idle rules act at once."""
+    made = {**deepcopy(RULES), **changes}
+    made["idle"] = {name: {"trial": "0s", **rule} for name, rule in made.get("idle", {}).items()}
+    return made
 
 
 def write_rules(file: Path, **changes: Any) -> Path:

@@ -80,7 +80,7 @@ prices:
   - {pool: whole, from: 2026-01-01, per_hour: "3.60"}
   - {pool: mig, flavor: 1g.18gb, from: 2026-01-01, per_hour: "0.72"}
 idle:
-  gpus: {applies: [gpu, mig], limit: 10m, notice: 5m, start_grace: 0s, keep: 30m}
+  gpus: {applies: [gpu, mig], limit: 10m, notice: 5m, start_grace: 0s, keep: 30m, trial: 0s}
 notice: {lifetime: 10m, stop_limit: 5m}
 """
 """Two pools, two teams; EUR 3.60 an hour is 1 000 micro-euros a second."""

@@ -111,8 +111,8 @@ DATA: dict[str, Any] = {
         {"pool": "vault", "from": "2026-01-01", "per_hour": "9"},
     ],
     "idle": {
-        "gpus": {"applies": ["gpu", "mig"], "limit": "30m", "notice": "10m"},
-        "plain": {"applies": ["none"], "limit": "4h", "notice": "10m"},
+        "gpus": {"applies": ["gpu", "mig"], "limit": "30m", "notice": "10m", "trial": "0s"},
+        "plain": {"applies": ["none"], "limit": "4h", "notice": "10m", "trial": "0s"},
     },
 }
 """Nothing in it is worth a warning. `speech` alone has the vault; `vision` has two projects."""

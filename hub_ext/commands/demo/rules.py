@@ -21,6 +21,9 @@ PREFIX = "${GPU_COMMONS_STATE}/env/"
 QUICK = {"limit": "2m", "notice": "1m", "start_grace": "1m"}
 """Idle times of the demo, so that a stop is seen within minutes."""
 
+AT_ONCE = {"trial": "0s"}
+"""Nobody waits a week in front of the demo until its idle rules act."""
+
 
 def config_folder() -> Path:
     """Where the shipped configuration lies: in the source tree, or below the installed prefix.
@@ -98,6 +101,7 @@ def _renew_pins(data: Any, pin: Callable[[str], str]) -> None:  # noqa: ANN401 -
 def _quicken(data: Any) -> None:  # noqa: ANN401 - YAML as it comes
     data.setdefault("modes", {}).update({"quota": "enforce", "idle": "enforce"})
     for rule in (data.get("idle") or {}).values():
+        rule.update(AT_ONCE)
         if {"gpu", "mig"} & set(rule["applies"]):
             rule.update(QUICK)
 

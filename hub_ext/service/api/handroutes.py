@@ -3,6 +3,7 @@
 from ...i18n import _
 from ...lease import CapacitySheet, DeviceSheet, ExemptionSheet, LeaseView, MaintenanceSheet
 from ...lease.idling import IdleSheet
+from ...lease.trying import TrialSheet
 from .capacity import CapacityHandler
 from .devices import (
     BackHandler,
@@ -25,7 +26,13 @@ from .hands import (
     ProlongByHand,
     ProlongHandler,
 )
-from .idling import IdleHandler, ReleaseHandler
+from .idling import (
+    IdleHandler,
+    ReleaseHandler,
+    SwitchOnByHand,
+    SwitchOnHandler,
+    TrialsHandler,
+)
 from .maintenance import AnnounceByHand, CallOffHandler, MaintenanceHandler
 from .route import Route
 
@@ -210,6 +217,24 @@ HAND_ROUTES = (
         _HANDS,
         takes=ByHand,
         gives=IdleSheet,
+        status=202,
+    ),
+    Route(
+        "GET",
+        "idle/trials",
+        TrialsHandler,
+        _("Idle rules on trial, and whom they would have stopped, in GPU time and money"),
+        _HANDS,
+        gives=TrialSheet,
+    ),
+    Route(
+        "POST",
+        "idle/trials/{rule}/switch-on",
+        SwitchOnHandler,
+        _("Let an idle rule act whose trial is over, or before that with a reason"),
+        _HANDS,
+        takes=SwitchOnByHand,
+        gives=TrialSheet,
         status=202,
     ),
 )

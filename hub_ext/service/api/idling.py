@@ -1,8 +1,9 @@
-"""Whether idle stops are held, and an administrator's word that ends it."""
+"""Whether idle stops are held, which idle rules are on trial, and administrators' words on both."""
 
 from http import HTTPStatus
 
 from ...i18n import _
+from ...lease.trying import SwitchOn
 from ..web import BaseHandler
 from .hands import ByHand
 
@@ -30,5 +31,40 @@ class ReleaseHandler(BaseHandler):
         actor = self.caller.acting(said.by)
         sheet = await self.core.run(
             lambda core, now: core.release_idle(reason=said.reason, actor=actor, now=now)
+        )
+        self.answer(sheet, HTTPStatus.ACCEPTED)
+
+
+class SwitchOnByHand(ByHand):
+    """`POST idle/trials/{rule}/switch-on`: why, and whether before its time."""
+
+    wanted: SwitchOn = SwitchOn()
+
+
+class TrialsHandler(BaseHandler):
+    """`GET idle/trials`: rules on trial, and whom they would have stopped."""
+
+    kinds = frozenset()
+    act = _("see idle rules on trial; administrators may")
+
+    async def get(self) -> None:
+        """Show them."""
+        self.answer(await self.core.run(lambda core, now: core.idle_trials(now=now)))
+
+
+class SwitchOnHandler(BaseHandler):
+    """`POST idle/trials/{rule}/switch-on`: let one act."""
+
+    kinds = frozenset()
+    act = _("switch an idle rule on; administrators may")
+
+    async def post(self, rule: str) -> None:
+        """Record it; the rule acts from the next pass on."""
+        said = self.body(SwitchOnByHand)
+        actor, early = self.caller.acting(said.by), said.wanted.before_its_time
+        sheet = await self.core.run(
+            lambda core, now: core.switch_idle_on(
+                rule, before_its_time=early, reason=said.reason, actor=actor, now=now
+            )
         )
         self.answer(sheet, HTTPStatus.ACCEPTED)

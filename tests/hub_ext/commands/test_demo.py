@@ -110,7 +110,7 @@ def test_the_policy_gets_real_pins_and_quick_times_and_keeps_its_comments(tmp_pa
     assert pins["main"]["digest"] == "pin of vision-env"
     assert pins["own"]["digest"] == "sha256:1"
     assert data["modes"] == {"quota": "enforce", "idle": "enforce"}
-    assert data["idle"]["gpus"] == {"applies": ["gpu"], **rules.QUICK}
+    assert data["idle"]["gpus"] == {"applies": ["gpu"], **rules.QUICK, **rules.AT_ONCE}
 
 
 def test_what_somebody_edited_stays_and_only_its_pins_are_renewed(tmp_path: Path) -> None:

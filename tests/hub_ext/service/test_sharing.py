@@ -29,7 +29,10 @@ SHARED = (
         "  service: {title: Service, teams: [speech], idle: calm, long_running: true}\n"
         "prices:",
     )
-    .replace("notice: {lifetime", "  calm: {applies: [], limit: 7d, notice: 1h}\nnotice: {lifetime")
+    .replace(
+        "notice: {lifetime",
+        "  calm: {applies: [], limit: 7d, notice: 1h, trial: 0s}\nnotice: {lifetime",
+    )
 )
 
 

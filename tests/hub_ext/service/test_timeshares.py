@@ -35,7 +35,7 @@ profiles:
      lifetime: {default: 1h, longest: 4h}}
 prices: [{pool: turns, flavor: share-2, from: 2026-01-01, per_hour: "0.90"}]
 idle:
-  turns: {applies: [share], limit: 10m, notice: 5m, start_grace: 0s, keep: 30m}
+  turns: {applies: [share], limit: 10m, notice: 5m, start_grace: 0s, keep: 30m, trial: 0s}
 """
 GIB = 2**30
 GPUS = [DeviceId("GPU-aa"), DeviceId("GPU-bb")]

@@ -60,6 +60,9 @@ MATRIX: dict[str, tuple[int, set[str], int]] = {
     "GET idle": (200, ADMINS, 403),
     # They are not held: whoever may hears 409.
     "POST idle/release": (409, ADMINS, 403),
+    "GET idle/trials": (200, ADMINS, 403),
+    # No such rule is on trial: whoever may hears 404.
+    "POST idle/trials/{rule}/switch-on": (404, ADMINS, 403),
     "GET months": (200, ADMINS, 403),
     # It is not over, and there is no such charge: whoever may hears that.
     "POST months/{month}/close": (409, ADMINS, 403),
@@ -120,6 +123,7 @@ BY_HAND: dict[str, dict[str, object]] = {
     },
     "POST exemptions/{exemption}/end": {},
     "POST idle/release": {},
+    "POST idle/trials/{rule}/switch-on": {},
     "POST months/{month}/close": {},
     "POST corrections": {"wanted": {"lease_id": "l-none", "start": "2026-11-30T09:00:00Z"}},
     "POST anomalies/{anomaly}/act": {"act": "ask"},

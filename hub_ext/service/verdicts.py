@@ -1,0 +1,128 @@
+"""Judges leases by idle rules, one after the other, and remembers where each one's witnesses stood.
+
+Two of them look at the same lease where a rule is on trial; the readings are then read once.
+"""
+
+import logging
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from ..errors import LedgerError
+from ..i18n import _
+from ..idle import (
+    STALE_PERIODS,
+    Clocks,
+    Readings,
+    exempted,
+    judge,
+    judge_on,
+    lookback,
+    looking_again,
+)
+from ..lease import LeaseId, OpenLease, Verdict, VerdictState
+from ..policy.model import IdleRule
+from ..policy.model_idle import window_of
+from .governor import Governor
+from .stops import kind_of
+
+_LOG = logging.getLogger(__name__)
+
+LONGEST_PERIOD_S = 60.0
+"""Slowest agent whose readings are still looked for."""
+
+LOOKS_A_LIMIT = 240
+"""A quiet server is judged at most so often within one limit: 4 hours of readings every 5 s
+would be read for nothing, and a notice a minute late is no harm then."""
+
+
+class _Last(NamedTuple):
+    """When a lease was last judged, by which rule, and where its witnesses stood then."""
+
+    at: datetime
+    rule: IdleRule
+    clocks: Clocks
+
+
+class Reader:
+    """Readings of one lease at one instant, read once for all who ask."""
+
+    def __init__(self, governor: Governor, lease: OpenLease, now: datetime) -> None:
+        self.governor = governor
+        self.lease = lease
+        self.now = now
+        self._since: datetime | None = None
+        self._read: Readings | None = None
+
+    def since(self, at: datetime) -> Readings:
+        """Readings since an instant, or longer."""
+        if self._read is None or self._since is None or at < self._since:
+            self._since = at
+            self._read = self.governor.readings(self.lease.id, at, now=self.now)
+        return self._read
+
+
+class Judge:
+    """Judges leases, going on from where it last judged each. `faults` are of one lease alone."""
+
+    def __init__(self) -> None:
+        self._last: dict[LeaseId, _Last] = {}
+        self.faults: list[str] = []
+
+    def begin(self, live: Collection[LeaseId]) -> None:
+        """Begin a pass over so many leases; what is known of others is let go."""
+        self._last = {one: last for one, last in self._last.items() if one in live}
+        self.faults = []
+
+    def due(self, lease: OpenLease, rule: IdleRule, now: datetime) -> bool:
+        """Whether it is time for another judgement of a lease that nothing hurries."""
+        last = self._last.get(lease.id)
+        # A clock that was set back must not keep a lease from being judged.
+        return last is None or not timedelta(0) <= now - last.at < rule.limit / LOOKS_A_LIMIT
+
+    def judged(self, reader: Reader, found: tuple[str, IdleRule]) -> Verdict:
+        """Judge one lease; a fault there is unknown, and of this lease alone."""
+        lease = reader.lease
+        try:
+            return self._judge(reader, found)
+        except LedgerError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one lease must not keep the others unjudged
+            self._last.pop(lease.id, None)
+            _LOG.exception("%s could not be judged", lease.key)
+            self.faults.append(str(error) or type(error).__name__)
+            return Verdict(
+                state=VerdictState.unknown,
+                rule=found[0],
+                at=reader.now,
+                quiet_since=None,
+                limit_s=None,
+                words=_(
+                    "Its readings could not be judged; the governor's log says why. Unknown is "
+                    "never idle."
+                ),
+            )
+
+    def _judge(self, reader: Reader, found: tuple[str, IdleRule]) -> Verdict:
+        name, rule = found
+        governor, lease, now = reader.governor, reader.lease, reader.now
+        kind, devices = kind_of(lease), governor.held_devices(lease, now=now)
+        last = self._last.get(lease.id)
+        # Another rule, or a clock that was set back, begins anew.
+        goes_on = last is not None and last.rule == rule and last.at <= now
+        former = last.clocks if last is not None and goes_on else Clocks()
+        since = now - lookback(rule, LONGEST_PERIOD_S)
+        if last is not None and goes_on:
+            gap = timedelta(seconds=STALE_PERIODS * LONGEST_PERIOD_S)
+            since = max(since, last.at - window_of(rule) - gap)
+        readings = reader.since(since)
+        verdict, clocks = judge_on(
+            former, name, rule, lease, readings, now, required_devices=devices, kind=kind
+        )
+        if verdict.state is VerdictState.idle and goes_on:
+            # Before anything follows from it, everything is looked at once more.
+            whole = reader.since(now - looking_again(rule, verdict, LONGEST_PERIOD_S))
+            anew = judge(name, rule, lease, whole, now, required_devices=devices, kind=kind)
+            verdict = anew if anew.state is not VerdictState.idle else verdict
+        self._last[lease.id] = _Last(now, rule, clocks)
+        return exempted(verdict, governor.exemption(lease, now=now), now)
