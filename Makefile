@@ -29,7 +29,7 @@ LAB_SOURCES := $(shell find labextension/src labextension/style labextension/sch
   labextension/package.json labextension/tsconfig.json
 PY_SOURCES := hub_ext spawner labextension tests config docs/conf.py
 
-.PHONY: help demo test test-python test-lab test-again test-kube lint types format bench chaos conformance matrix reference docs build lab lock strings gpu-check focus-validator clean
+.PHONY: help demo test test-python test-lab test-again test-kube lint types format bench chaos conformance matrix reference docs build release-check lab lock strings gpu-check focus-validator clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +96,9 @@ build: $(DEV_READY) $(LAB_BUILT) $(PLOTLY) ## build wheel and sdist, and check w
 	@$(BIN)/python -m tests.support.wheel_check dist
 
 lab: $(LAB_READY) ## build the JupyterLab extension and install it into the environment
+
+release-check: build ## install what was built in clean environments: base, hub, all extras, sdist
+	@$(BIN)/python -m tests.support.release_check dist
 
 strings: $(DEV_READY) ## gather the words for translators into build/gpu_commons.pot
 	@mkdir -p build

@@ -45,6 +45,13 @@ COMMANDS: dict[str, str] = {
 }
 """Subcommand and its line of help; the module has the same name."""
 
+EXTRAS = {
+    "hub": ("alembic", "jinja2", "jupyterhub", "plotly", "ruamel", "sqlalchemy"),
+    "kubernetes": ("google", "grpc", "kubernetes_asyncio", "kubespawner"),
+    "postgres": ("psycopg",),
+}
+"""Extra of the distribution -> the modules that come with it."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand and return its exit status (0 fine, 1 findings, 2 usage)."""
@@ -57,16 +64,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         choices.add_parser(name, help=line, add_help=False)
     words = list(sys.argv[1:] if argv is None else argv)
     args, _rest = parser.parse_known_args(words[:1])
-    command = import_module(f"{__package__}.commands.{args.command}")
-    own = argparse.ArgumentParser(
-        prog=f"gpu-commons {args.command}", description=COMMANDS[args.command]
-    )
-    command.add_arguments(own)
     try:
-        status: int = command.run(own.parse_args(words[1:]))
+        return _run(args.command, words[1:])
     except GpuCommonsError as error:
         sys.stderr.write(f"gpu-commons {args.command}: {error}\n")
         return 1
     except KeyboardInterrupt:
         return 130
+    except ModuleNotFoundError as error:
+        extra = extra_of(error.name or "")
+        if extra is None:
+            raise
+        words_of_it = _("{module} is not installed here: pip install '{what}'").format(
+            module=error.name, what=f"jupyterhub-gpu-commons[{extra}]"
+        )
+        sys.stderr.write(f"gpu-commons {args.command}: {words_of_it}\n")
+        return 1
+
+
+def extra_of(module: str) -> str | None:
+    """Which extra brings a module; None where no extra of ours does."""
+    top = module.split(".", maxsplit=1)[0]
+    return next((extra for extra, modules in EXTRAS.items() if top in modules), None)
+
+
+def _run(name: str, words: Sequence[str]) -> int:
+    command = import_module(f"{__package__}.commands.{name}")
+    own = argparse.ArgumentParser(prog=f"gpu-commons {name}", description=COMMANDS[name])
+    command.add_arguments(own)
+    status: int = command.run(own.parse_args(words))
     return status

@@ -3,7 +3,7 @@
 from tests.support.wheel_check import ASSETS, PACKAGES, WANTED, name_faults
 
 GOOD = [
-    *(f"x{name}" if name.startswith(".data") else name for name in WANTED),
+    *(f"x{name}" if name.startswith(".") else name for name in WANTED),
     f"x{ASSETS}static/remoteEntry.1a2b.js",
     *(f"{package}/__init__.py" for package in PACKAGES),
 ]

@@ -16,6 +16,8 @@ WANTED = (
     ".data/data/share/gpu-commons/config/jupyterhub_config.py",
     "hub_ext/mig/mig-geometry.json",
     "hub_ext/service/static/plotly-basic.min.js",
+    ".dist-info/licenses/LICENSE",
+    ".dist-info/licenses/licenses/plotly.js.txt",
 )
 UNWANTED = ("node_modules/", "labextension/src/", "labextension/assets/", "tests/", ".pyc")
 
