@@ -164,6 +164,8 @@ def clip(line: Posting, start: datetime, end: datetime) -> Posting | None:
     are differences of totals rounded down from the posting's own start.
     """
     first, last = max(line.start, start), min(line.end, end)
+    if first == line.start and last == line.end and first < last:
+        return line
     if line.start == line.end:
         return line if start <= line.start < end else None
     if first >= last:

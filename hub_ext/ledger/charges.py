@@ -24,6 +24,9 @@ CHARGE_POSTED = "charge.posted"
 MONTH_CLOSED = "month.closed"
 """Kind of the event whose body is a whole closed month: `{"v": 1, "month": {…}}`."""
 
+_AT_ONCE = 500
+"""Names in one question: databases take so many values and no more."""
+
 _SAME = (
     "lease_id",
     "team",
@@ -154,6 +157,37 @@ class Charges(Records):
             for row in rows
         )
 
+    def sums(
+        self,
+        *,
+        start: datetime,
+        end: datetime,
+        user: str | None = None,
+        teams: Collection[str] | None = None,
+    ) -> dict[str, int]:
+        """Let the database add up the charges inside [start, end), by currency.
+
+        What crosses the borders counts as far as it lies inside. It is made without the lines
+        that `postings` gives, to be held against them.
+        """
+        first, last = instant_us(start), instant_us(end)
+        mine = and_(posting.c.amount_micro.is_not(None), _overlaps(first, last))
+        if user is not None:
+            mine = and_(mine, posting.c.user_name == user)
+        if teams is not None:
+            mine = and_(mine, posting.c.team.in_(teams))
+        whole = and_(posting.c.start_at >= first, posting.c.end_at <= last)
+        query = select(posting.c.currency, func.sum(posting.c.amount_micro)).where(mine, whole)
+        found = {
+            str(code): int(micro) for code, micro in self._run(query.group_by(posting.c.currency))
+        }
+        for row in self._run(select(posting).where(mine, not_(whole))):
+            line = posting_of(row)
+            part = part_of(line, Stretch(start, end, line.currency))
+            if part is not None:
+                found[line.currency] = found.get(line.currency, 0) + part.amount_micro
+        return found
+
     def charged(self, stretch: Stretch) -> Sums:
         """Sum up charges inside a stretch of time; read once, and counted on as they are posted.
 
@@ -191,6 +225,19 @@ class Charges(Records):
         query = select(func.max(posting.c.end_at)).where(posting.c.lease_id == lease_id)
         found = self._run(query).scalar()
         return None if found is None else instant(found)
+
+    def begun(self, lease_ids: Collection[str]) -> dict[LeaseId, datetime]:
+        """When the first charge of each of some leases began."""
+        found: dict[LeaseId, datetime] = {}
+        names = sorted(lease_ids)
+        for first in range(0, len(names), _AT_ONCE):
+            query = (
+                select(posting.c.lease_id, func.min(posting.c.start_at).label("start"))
+                .where(posting.c.lease_id.in_(names[first : first + _AT_ONCE]))
+                .group_by(posting.c.lease_id)
+            )
+            found |= {LeaseId(row.lease_id): instant(row.start) for row in self._run(query)}
+        return found
 
     def closed_until(self) -> datetime | None:
         """End of the newest closed month; None where none is closed."""

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from pydantic import AwareDatetime
-from sqlalchemy import insert, select
+from sqlalchemy import func, insert, select
 
 from ..lease import Actor, Event, Value
 from ..units import instant_us
@@ -64,6 +64,18 @@ class Generations(Records):
         query = select(columns.number, columns.text, columns.sha256)
         row = self._run(query.order_by(columns.number.desc()).limit(1)).first()
         return None if row is None else (row.number, row.text, row.sha256)
+
+    def generations_in(self, start: datetime, end: datetime) -> tuple[tuple[datetime, str], ...]:
+        """When each policy that was in force in [start, end) came, and its text, in their order."""
+        columns = policy_generation.c
+        before = select(func.max(columns.number)).where(columns.at <= instant_us(start))
+        query = (
+            select(columns.at, columns.text)
+            .where(columns.number >= func.coalesce(before.scalar_subquery(), 0))
+            .where(columns.at < instant_us(end))
+            .order_by(columns.number)
+        )
+        return tuple((instant(row.at), row.text) for row in self._run(query))
 
     def generations(self, limit: int = 20) -> tuple[Generation, ...]:
         """The newest generations, newest first."""

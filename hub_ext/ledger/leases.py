@@ -125,6 +125,22 @@ class Leases(Records):
             found += [one for one in read if one is not None]
         return tuple(found)
 
+    def held_at(self, device: DeviceId, at: datetime, before: datetime) -> OpenLease | None:
+        """The closed lease that had a device at an instant and ended before another one."""
+        query = select(event).where(
+            event.c.kind == _CLOSED,
+            event.c.seq >= self.seq_at(at),
+            event.c.seq < self.seq_at(before),
+            event.c.body.contains(device, autoescape=True),
+        )
+        for row in self._run(query.order_by(event.c.seq)):
+            lease = lease_in(event_of(row))
+            if lease is None or lease.assigned_at is None or lease.assigned_at > at:
+                continue
+            if any(one.id == device for one in lease.takes):
+                return lease
+        return None
+
     def holds(
         self, start: datetime, end: datetime
     ) -> tuple[tuple[OpenLease, datetime | None], ...]:

@@ -4,11 +4,15 @@ Pure. A report that does not agree with the books is not made.
 """
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 
 from ..i18n import _
 from ..lease import Posting, Usage
 from . import plain, tables
 from .tables import Asked, Dimension
+
+NOT_TO_BE_BELIEVED = "does-not-add-up"
+"""Code of the refusal of a report whose sums differ."""
 
 DIMENSIONS: tuple[Dimension, ...] = ("team", "project", "user", "profile")
 
@@ -29,11 +33,34 @@ def difference(lines: Iterable[Posting], ledger: Mapping[str, int], asked: Asked
         made = tables.usage(known, {}, asked, by=(dimension,))
         by_line, by_sum = _of_rows(made), _of_sums(made)
         for what, found in ((_("leases"), by_line), (dimension, by_sum)):
-            if found != books:
-                return _("by {what} it is {found}, in the ledger {books}").format(
-                    what=what, found=_words(found), books=_words(books)
-                )
+            if wrong := _differs(what, found, books):
+                return wrong
     return ""
+
+
+def disagreement(
+    lines: Iterable[Posting], ledger: Mapping[str, int], start: datetime, end: datetime
+) -> str:
+    """Compare charges of a report with the ledger's own sum; empty where they agree."""
+    found = plain.sums(plain.inside(lines, start, end))
+    return _differs(_("leases"), found, ledger)
+
+
+def within(made: Usage) -> str:
+    """Compare the rows of a report with its sums and its total; empty where they agree."""
+    rows = _of_rows(made)
+    total = {one.currency: one.micro for one in made.total.amounts}
+    return _differs(_("sums"), _of_sums(made), rows) or _differs(_("total"), total, rows)
+
+
+def _differs(what: str, found: Mapping[str, int], books: Mapping[str, int]) -> str:
+    there = {code: micro for code, micro in found.items() if micro}
+    expected = {code: micro for code, micro in books.items() if micro}
+    if there == expected:
+        return ""
+    return _("by {what} it is {found}, in the ledger {books}").format(
+        what=what, found=_words(there), books=_words(expected)
+    )
 
 
 def of_lines(lines: Iterable[Posting], asked: Asked) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """Charges as plain rows: what the ledger holds, whole numbers and all, and the sums. Pure."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -35,9 +35,17 @@ Row = dict[str, str | int | None]
 
 def clipped(lines: Iterable[Posting], start: datetime, end: datetime) -> tuple[Posting, ...]:
     """Cut charges to [start, end), in the order of team, start and lease."""
-    inside = (clip(line, start, end) for line in lines)
-    kept = (line for line in inside if line is not None)
-    return tuple(sorted(kept, key=lambda one: (one.team, one.start, one.lease_id)))
+    return tuple(
+        sorted(inside(lines, start, end), key=lambda one: (one.team, one.start, one.lease_id))
+    )
+
+
+def inside(lines: Iterable[Posting], start: datetime, end: datetime) -> Iterator[Posting]:
+    """Cut charges to [start, end), as they come."""
+    for line in lines:
+        part = clip(line, start, end)
+        if part is not None:
+            yield part
 
 
 def row(line: Posting, person: Callable[[str], str | None]) -> Row:

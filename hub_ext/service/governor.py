@@ -63,6 +63,7 @@ from .config import Settings
 from .consent import Consent
 from .desk import Desk, Probe, fresh_id, nobody_knows
 from .dossier import Dossier
+from .fleetcore import FleetCore
 from .forecastcore import ForecastCore
 from .idlecore import IdleCore
 from .kueuebook import book_for
@@ -100,6 +101,7 @@ class Governor(
     MonthCore,
     OutlookCore,
     WasteCore,
+    FleetCore,
     IdleCore,
     SpendCore,
 ):

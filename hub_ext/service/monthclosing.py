@@ -21,6 +21,7 @@ from ..policy.model import Policy
 from ..reports import conservation
 from ..reports.plain import clipped, sums
 from ..reports.tables import Asked
+from . import installed
 from .desk import Desk, Turn
 from .settling import running, settle_all
 
@@ -152,6 +153,7 @@ def _checks(
     wrong = conservation.difference(lines, _ledger_sums(turn, month, lines), asked)
     agree = _("sums by team, project, person, lease and ledger agree")
     yield _check("books", not wrong, wrong or agree)
+    yield _fleet(turn, month)
     told = ngettext(
         "{n} second had no price and is in no sum",
         "{n} seconds had no price and are in no sum",
@@ -163,6 +165,13 @@ def _checks(
         told.format(n=unpriced) if unpriced else _("all of it had a price"),
         blocks=False,
     )
+
+
+def _fleet(turn: Turn, month: _Month) -> MonthCheck:
+    """Held, out of service and unallocated are what is installed: nothing is held twice."""
+    wrong = installed.split(turn, month.start, min(month.end, turn.now)).difference
+    agree = _("what was held, out of service and held by nobody is what was installed")
+    return _check("fleet", not wrong, wrong or agree)
 
 
 def _seen(turn: Turn, month: _Month) -> MonthCheck:

@@ -30,7 +30,8 @@ LIFT = "admin.lift"
 ANNOUNCE = "admin.announce"
 CALL_OFF = "admin.call_off"
 
-_KINDS = (OUT, BACK, DRAIN, LIFT, ANNOUNCE, CALL_OFF)
+EVERY_KIND = (OUT, BACK, DRAIN, LIFT, ANNOUNCE, CALL_OFF)
+"""Kinds of events that change what is in service."""
 
 UNSEEN = timedelta(minutes=2)
 """A device that was not seen empty for so long is told of; the next reading comes in seconds."""
@@ -167,7 +168,7 @@ def read(ledger: Ledger) -> Outages:
 def of_ledger(tx: Tx) -> Outages:
     """Make it in a transaction, be it one that only reads."""
     outages = Outages()
-    for event in tx.every(_KINDS):
+    for event in tx.every(EVERY_KIND):
         outages.apply(event)
     return outages
 

@@ -96,11 +96,16 @@ def rest_spans(
     return summed(priced)
 
 
-def summed(priced: Sequence[tuple[int, tuple[PriceSpan, ...]]]) -> tuple[PriceSpan, ...]:
-    """Add several tilings of the same time, each so many times."""
+def summed(
+    priced: Sequence[tuple[int, tuple[PriceSpan, ...]]], *, missing: int | None = None
+) -> tuple[PriceSpan, ...]:
+    """Add several tilings of the same time, each so many times.
+
+    `missing` stands for a price that there is not; None: then there is none for all of it.
+    """
     edges = sorted({edge for _n, spans in priced for span in spans for edge in span[:2]})
     return tuple(
-        PriceSpan(first, last, _sum([(n, _price_at(spans, first)) for n, spans in priced]))
+        PriceSpan(first, last, _sum([(n, _price_at(spans, first)) for n, spans in priced], missing))
         for first, last in pairwise(edges)
     )
 
@@ -110,12 +115,13 @@ def _price_at(spans: Iterable[PriceSpan], at: datetime) -> int | None:
     return next(found, None)
 
 
-def _sum(prices: Iterable[tuple[int, int | None]]) -> int | None:
+def _sum(prices: Iterable[tuple[int, int | None]], missing: int | None) -> int | None:
     total = 0
     for times, price in prices:
-        if price is None:
+        one = missing if price is None else price
+        if one is None:
             return None
-        total += times * price
+        total += times * one
     return total
 
 

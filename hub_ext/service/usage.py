@@ -6,8 +6,10 @@ Charges come from the ledger alone; samples only say how much of the time was re
 from dataclasses import dataclass
 from datetime import datetime
 
+from ..errors import RefusedError
+from ..i18n import _
 from ..lease import Posting, Usage
-from ..reports import tables
+from ..reports import conservation, tables
 from .closing import charges
 from .desk import Desk, Turn
 from .reservedcharges import unused_lines
@@ -29,13 +31,42 @@ def usage(desk: Desk, scope: Scope, start: datetime, end: datetime, *, now: date
         opened = frozenset(lease.id for lease in turn.tx.leases())
     policy = desk.book.known
     asked = tables.Asked(scope.name, start, end, now, policy.currency if policy else "")
-    return tables.usage(lines, desk.samples.used(start, end), asked, running=opened)
+    made = tables.usage(lines, desk.samples.used(start, end), asked, running=opened)
+    agreeing(conservation.within(made))
+    return made
+
+
+def agreeing(difference: str) -> None:
+    """Let a report through whose sums agree.
+
+    Raises
+    ------
+    RefusedError
+        With the difference: figures that do not add up are shown to nobody.
+    """
+    if difference:
+        raise RefusedError(
+            conservation.NOT_TO_BE_BELIEVED,
+            _(
+                "This report does not add up, so it is not shown: {difference}. Ask an "
+                "administrator to run gpu-commons ledger verify."
+            ).format(difference=difference),
+            figures={"difference": difference},
+        )
 
 
 def reckoned(turn: Turn, scope: Scope, start: datetime, end: datetime) -> list[Posting]:
-    """List charges that are posted, and those that would be posted now for what still runs."""
+    """List charges that are posted, and those that would be posted now for what still runs.
+
+    Raises
+    ------
+    RefusedError
+        Where the posted ones are not what the ledger itself adds up to.
+    """
     desk, tx, now = turn.desk, turn.tx, turn.now
     posted = tx.postings(start=start, end=end, user=scope.user, teams=scope.teams)
+    books = tx.sums(start=start, end=end, user=scope.user, teams=scope.teams)
+    agreeing(conservation.disagreement(posted, books, start, end))
     running = (
         line
         for lease in tx.leases()

@@ -1,9 +1,11 @@
 """The routes by which spend is asked for, told apart as somebody wants."""
 
 from ...i18n import _
+from ...lease.fleet import FleetSheet
 from ...lease.spend import SpendSheet
 from ...lease.waste import WasteSheet
 from ...reports.spend import DIMENSIONS
+from .fleet import FleetHandler
 from .route import Query, Route
 from .spend import MOST_ROWS, ROWS, SpendHandler
 from .waste import DIMENSIONS as WASTED
@@ -67,5 +69,14 @@ SPEND_ROUTES = (
                 ),
             ),
         ),
+    ),
+    Route(
+        "GET",
+        "fleet",
+        FleetHandler,
+        _("Where all that is installed went: held, out of service, held by nobody, priced"),
+        _("admins"),
+        gives=FleetSheet,
+        queries=WINDOW[1:],
     ),
 )

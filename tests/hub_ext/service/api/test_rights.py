@@ -83,6 +83,7 @@ MATRIX: dict[str, tuple[int, set[str], int]] = {
     "GET waste": (200, PEOPLE, 403),
     "GET waste of the team": (200, ADMINS | {"lead"}, 403),
     "GET waste of all": (200, ADMINS, 403),
+    "GET fleet": (200, ADMINS, 403),
     "GET queue": (200, PEOPLE, 403),
     "GET waits": (200, ADMINS | {"lead", "other-lead"}, 403),
     "GET anomalies": (200, ADMINS | {"lead", "other-lead"}, 403),
