@@ -31,13 +31,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=os.environ.get(STATE),
         help=_("state directory, where environments may lie (default: $GPU_COMMONS_STATE)"),
     )
+    parser.add_argument(
+        "--namespace",
+        default=os.environ.get("GPU_COMMONS_KUBE_NAMESPACE"),
+        metavar="NAME",
+        help=_(
+            "the one namespace of all servers on Kubernetes, where projects have none of their "
+            "own (default: $GPU_COMMONS_KUBE_NAMESPACE)"
+        ),
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Print findings, then the summary; return 1 where there are errors."""
     name = str(args.file)
     try:
-        loaded = load(args.file, name=name)
+        loaded = load(args.file, name=name, single=args.namespace)
     except PolicyError as refused:
         for line in refused.findings:
             sys.stderr.write(f"{line}\n")

@@ -80,7 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Render, and print, write, compare or apply it."""
     try:
-        policy, site = _policy(args.policy), _site(args)
+        site = _site(args)
+        policy = _policy(args.policy, site)
         for line in doubts(policy):
             sys.stderr.write(f"{line}\n")
         return _act(args, policy, site)
@@ -137,10 +138,10 @@ async def _in_cluster(kubeconfig: Path | None, policy: Policy, site: Site, *, ac
     return DIFFERENT if todo and not act else FINE
 
 
-def _policy(file: Path | str | None) -> Policy:
+def _policy(file: Path | str | None, site: Site) -> Policy:
     if file is None:
         raise GpuCommonsError(_("name the policy with --policy or $GPU_COMMONS_POLICY"))
-    return load(Path(file), name=str(file)).policy
+    return load(Path(file), name=str(file), single=site.namespace).policy
 
 
 def _site(args: argparse.Namespace) -> Site:

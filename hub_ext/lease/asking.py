@@ -78,13 +78,15 @@ class Wired(Value):
     """Groups of GPUs of one node, by number: those of one group are joined that closely.
 
     `nvlink` is a set that is joined pair by pair by NVLink; None is a GPU without. The others nest:
-    a PCIe switch (or several in a row) below one host bridge, below one socket.
+    a PCIe switch (or several in a row) below one host bridge, below one socket. `untold` are the
+    GPUs of the node of which the driver does not say how they are joined to this one.
     """
 
     nvlink: int | None = None
     switch: int
     bridge: int
     socket: int
+    untold: tuple[int, ...] = ()
 
 
 class Device(Value):

@@ -59,7 +59,12 @@ def joined(devices: Sequence[Device]) -> Join:
         keys = {key(one) for one in devices}
         if len(keys) == 1 and None not in keys:
             return join
-    return Join.unknown if any(one.wired is None for one in devices) else Join.node
+    return Join.unknown if any(_untold(one, devices) for one in devices) else Join.node
+
+
+def _untold(device: Device, others: Sequence[Device]) -> bool:
+    """Whether nobody said how a device is joined to any of the others."""
+    return device.wired is None or any(one.gpu in device.wired.untold for one in others)
 
 
 def joined_words(devices: Sequence[Device]) -> str:

@@ -3,14 +3,24 @@
 from collections.abc import Iterator
 
 from ..i18n import _
+from ..lease import Isolation
+from .catalogue import may_choose
 from .checks_kube import HERE
-from .model import Policy, Project
+from .isolation import best_of
+from .model import Policy, Project, flavor_kind
 from .model_network import Network, blocked
 from .problems import Path, Problem, error, quoted, warning
 
 
 def check_network(policy: Policy) -> Iterator[Problem]:
     """Check what every project's servers may reach."""
+    for name, pool in policy.pools.items():
+        if pool.rdma is not None and pool.vgpu is None and not _whole_in(policy, name):
+            yield warning(
+                ("pools", name, "rdma"),
+                _("nobody may choose a whole GPU or machine here, and less gets no fabric"),
+                _("offer a profile of whole GPUs in this pool, or take `rdma` away"),
+            )
     for name, project in policy.projects.items():
         if project.network != Network():
             yield from _network(("projects", name, "network"), project, policy)
@@ -26,6 +36,44 @@ def check_network(policy: Policy) -> Iterator[Problem]:
                 ),
                 _("name the machines as `kubectl get nodes` does, or take this away"),
             )
+
+
+def check_single(policy: Policy, namespace: str) -> Iterator[Problem]:
+    """Check what cannot hold where the servers of all projects live in one namespace.
+
+    Parameters
+    ----------
+    namespace
+        Theirs. It is somebody else's: nothing of it is rendered, its Pod Security neither.
+    """
+    for name, project in policy.projects.items():
+        if project.network.security_exception is not None:
+            yield error(
+                ("projects", name, "network", "security_exception"),
+                _(
+                    "all servers live in {namespace}, whose Pod Security cannot be opened for one "
+                    "project alone"
+                ).format(namespace=quoted(namespace)),
+                _("give each project a namespace of its own, or take `fabric` and this away"),
+            )
+        if project.namespace is not None:
+            yield warning(
+                ("projects", name, "namespace"),
+                _("all servers live in {namespace}, so nothing lives here").format(
+                    namespace=quoted(namespace)
+                ),
+                _("take it away, or give each project a namespace of its own"),
+            )
+
+
+def _whole_in(policy: Policy, pool: str) -> bool:
+    """Whether some team may choose a profile of a pool whose GPUs are nobody else's."""
+    return any(
+        best_of(policy, pool, kind) in {Isolation.gpu, Isolation.node}
+        and any(may_choose(policy, team, name) for team in policy.teams)
+        for name, profile in policy.profiles.items()
+        if profile.pool == pool and (kind := flavor_kind(profile.flavor)) != "none"
+    )
 
 
 def _network(path: Path, project: Project, policy: Policy) -> Iterator[Problem]:

@@ -16,6 +16,7 @@ from ..errors import PolicyError
 from ..i18n import _
 from ..lease import Value
 from .checks import check
+from .checks_network import check_single
 from .faults import Fault, faults
 from .model import Policy
 from .problems import Finding, Path, Problem, path_text
@@ -40,13 +41,16 @@ class Loaded(Value):
     warnings: tuple[Finding, ...]
 
 
-def load(path: FilePath, *, name: str | None = None) -> Loaded:
+def load(path: FilePath, *, name: str | None = None, single: str | None = None) -> Loaded:
     """Read and check a policy file.
 
     Parameters
     ----------
     name
         How the findings call the file; its own name unless given.
+    single
+        The one namespace of all servers on Kubernetes; None where each project has its own, or
+        where that is not known.
 
     Raises
     ------
@@ -60,7 +64,7 @@ def load(path: FilePath, *, name: str | None = None) -> Loaded:
         raise _whole(shown, _("cannot be read: {why}").format(why=error.strerror)) from None
     except ValueError:
         raise _whole(shown, _("is no text in UTF-8; save it as such")) from None
-    return loads(text, name=shown)
+    return loads(text, name=shown, single=single)
 
 
 def content_of(path: FilePath) -> bytes:
@@ -91,13 +95,15 @@ def _of_file(message: str, remedy: str) -> Finding:
     return Finding(severity="error", path="", line=1, column=1, message=message, remedy=remedy)
 
 
-def loads(text: str, *, name: str = "policy.yaml") -> Loaded:
+def loads(text: str, *, name: str = "policy.yaml", single: str | None = None) -> Loaded:
     """Read and check a policy's text.
 
     Parameters
     ----------
     name
         How the findings call the file.
+    single
+        As in `load`.
 
     Raises
     ------
@@ -108,7 +114,8 @@ def loads(text: str, *, name: str = "policy.yaml") -> Loaded:
     found = list(source.findings)
     policy = None if source.stopped else _validated(source, found)
     if policy is not None:
-        found.extend(_placed(source, check(policy)))
+        of_site = check_single(policy, single) if single else ()
+        found.extend(_placed(source, (*check(policy), *of_site)))
     found.sort(key=lambda one: (one.line, one.column, one.path))
     if policy is None or any(one.severity == "error" for one in found):
         raise PolicyError(_lines(found, name))

@@ -208,7 +208,8 @@ class GovernorService:
         return 0 if self._fault is None else 1
 
     async def _serve(self, core: CoreRunner, ready: Callable[[], None]) -> None:
-        file = PolicyFile(self._settings.policy, self._settings.state)
+        given = self._settings
+        file = PolicyFile(given.policy, given.state, given.kube_namespace)
         await look(core, file)
         hub = HubClient(
             self._environment.get("JUPYTERHUB_API_URL", ""),

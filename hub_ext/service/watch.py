@@ -27,11 +27,14 @@ class PolicyFile:
     ----------
     state
         State directory, where an administrator's word on a text may lie; None where none is taken.
+    single
+        The one namespace of all servers on Kubernetes; empty where there is no such.
     """
 
-    def __init__(self, path: Path, state: Path | None = None) -> None:
+    def __init__(self, path: Path, state: Path | None = None, single: str = "") -> None:
         self._path = path
         self._state = state
+        self._single = single
         self._last: bytes | str | None = ""
 
     def consent(self) -> Consent | None:
@@ -78,7 +81,7 @@ class PolicyFile:
             raise PolicyError(
                 (_("{name}:1:1: error: it is no UTF-8 text").format(name=self._path.name),)
             ) from error
-        return loads(text, name=self._path.name)
+        return loads(text, name=self._path.name, single=self._single)
 
 
 async def look(core: CoreRunner, file: PolicyFile) -> None:

@@ -46,7 +46,8 @@ def grouped(
     Parameters
     ----------
     levels
-        NVML's level of the common ancestor of each pair, the smaller index first.
+        NVML's level of the common ancestor of each pair, the smaller index first; of a pair that is
+        not here the driver told nothing: it is in no group together, and neither known to be apart.
     linked
         Pairs that NVLink joins.
     """
@@ -63,6 +64,9 @@ def grouped(
             switch=switch[gpu],
             bridge=bridge[gpu],
             socket=socket[gpu],
+            untold=tuple(
+                one for one in gpus if one != gpu and (min(one, gpu), max(one, gpu)) not in levels
+            ),
         )
         for gpu, size in zip(gpus, sizes, strict=True)
     }

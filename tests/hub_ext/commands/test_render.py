@@ -94,6 +94,27 @@ def test_a_file_says_what_differs_in_this_cluster(
     assert "namespace: research" in capsys.readouterr().out
 
 
+def test_what_one_namespace_cannot_keep_is_refused_by_check_and_render(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = YAML(typ="safe").load(Path(POLICY).read_text("utf-8"))
+    data["pools"]["cards"]["rdma"] = {"resource": "rdma/hca"}
+    data["projects"]["sky-survey"]["network"] = {
+        "fabric": "rdma",
+        "security_exception": "IPC_LOCK",
+    }
+    file = tmp_path / "policy.yaml"
+    with file.open("w") as stream:
+        YAML().dump(data, stream)
+
+    assert main(["check", str(file)]) == 0
+    capsys.readouterr()
+    assert main(["check", str(file), "--namespace", "research"]) == 1
+    assert "all servers live in 'research'" in capsys.readouterr().err
+    assert main(["render", "--policy", str(file), "--namespace", "research"]) == 2
+    assert "security_exception" in capsys.readouterr().err
+
+
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     fake = FakeCluster()

@@ -1,20 +1,26 @@
 """RDMA: who gets a device of the fabric, what it opens, and what is refused."""
 
+from copy import deepcopy
+from io import StringIO
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
-from hub_ext.errors import RefusedError
+from hub_ext.errors import PolicyError, RefusedError
 from hub_ext.kube.podterms import PodSettings, pod_terms
 from hub_ext.kube.render import Site, rendered
 from hub_ext.lease import Choice, PodTerms, ProfileName, ProjectName, Toleration
 from hub_ext.policy.catalogue import resolve
 from hub_ext.policy.checks import check
+from hub_ext.policy.checks_network import check_single
+from hub_ext.policy.load import loads
 from hub_ext.policy.model import Policy
 from hub_ext.policy.problems import path_text
 from spawner.kube_gate import check_pod
 from spawner.kube_traits import Asked, traits
 from tests.hub_ext.kube.test_podterms import AT, lease_of
+from tests.support.policies import DATA
 from tests.support.pools import person
 from tests.support.rendering import fabric_policy, of_kind, site_data, site_policy
 
@@ -151,3 +157,46 @@ def test_half_a_fabric_is_refused_with_what_is_missing(
     assert any(
         path == f"projects.sky-survey.network.{where}" and words in said for path, said in found
     ), found
+
+
+@pytest.mark.parametrize(
+    ("pool", "exclusive", "warned"),
+    [("cards", [], False), ("slices", [], True), ("slices", ["gpu"], False)],
+)
+def test_a_fabric_that_nobody_may_use_is_said(
+    pool: str, exclusive: list[str], *, warned: bool
+) -> None:
+    """What shares a GPU gets no device of the fabric, so it takes a profile of whole ones."""
+    data = deepcopy(DATA)
+    data["pools"][pool]["rdma"] = {"resource": RDMA}
+    data["pools"][pool]["exclusive"] = exclusive
+    found = [
+        one
+        for one in check(Policy.model_validate(data))
+        if path_text(one.path) == f"pools.{pool}.rdma"
+    ]
+    assert [one.severity for one in found] == ["warning"] * warned
+    assert all("offer a profile of whole GPUs" in one.remedy for one in found)
+
+
+def test_in_the_one_namespace_of_a_site_nothing_is_excepted() -> None:
+    data = site_data()
+    data["pools"]["cards"]["rdma"] = {"resource": RDMA}
+    data["projects"]["sky-survey"]["network"] = {
+        "fabric": "rdma",
+        "security_exception": "IPC_LOCK",
+    }
+    data["projects"]["sky-survey"]["namespace"] = "survey"
+    policy = Policy.model_validate(data)
+    found = {path_text(one.path): one for one in check_single(policy, "research")}
+    refused = found["projects.sky-survey.network.security_exception"]
+    assert refused.severity == "error"
+    assert "cannot be opened for one project alone" in refused.message
+    assert found["projects.sky-survey.namespace"].severity == "warning"
+
+    stream = StringIO()
+    YAML().dump(data, stream)
+    text = stream.getvalue()
+    assert loads(text).policy == policy
+    with pytest.raises(PolicyError, match="give each project a namespace of its own"):
+        loads(text, single="research")

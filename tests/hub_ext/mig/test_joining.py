@@ -69,6 +69,10 @@ def test_it_is_said_what_was_got() -> None:
     assert joined_words(there[:1]) == ""
     apart = [gpu(n, Wired(switch=n, bridge=n, socket=n)) for n in range(2)]
     assert joined(apart) is Join.node
+    untold = [gpu(n, Wired(switch=n, bridge=n, socket=n, untold=(1 - n,))) for n in range(2)]
+    assert joined(untold) is Join.unknown
+    assert joined_words(untold) == "2 GPUs; how they are joined is not known"
+    assert closest(untold, 2)[0] is Join.unknown
 
 
 wirings = st.none() | st.builds(

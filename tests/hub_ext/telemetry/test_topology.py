@@ -21,6 +21,13 @@ def test_pairs_become_groups() -> None:
     }
 
 
+def test_a_pair_of_which_the_driver_tells_nothing_is_not_known_to_be_apart() -> None:
+    found = grouped([0, 1, 2], {(0, 1): SINGLE, (1, 2): SYSTEM}, set())
+    assert [found[gpu].untold for gpu in range(3)] == [(2,), (), (0,)]
+    assert found[0].switch == found[1].switch
+    assert found[2].switch == 2
+
+
 def test_two_that_are_joined_to_a_third_are_not_joined_to_each_other() -> None:
     levels = dict.fromkeys([(0, 1), (0, 2), (1, 2)], SYSTEM)
     found = grouped([0, 1, 2], levels, {(0, 1), (1, 2)})
