@@ -87,13 +87,19 @@ def outlook(
 
 def remainder(days: Days, now: Now) -> int:
     """Foretell what is still to come: the mean of its weekday for each day that is left."""
+    return rest_by_day(days, now)[-1]
+
+
+def rest_by_day(days: Days, now: Now) -> tuple[int, ...]:
+    """Foretell what comes until the end of today, of tomorrow, and so on to the last day."""
     means = _means(days, now.today)
     rest = means[now.today.weekday()] * (_THOUSAND - now.of_today) // _THOUSAND
-    day = now.today + _DAY
+    found, day = [rest], now.today + _DAY
     while day <= now.last:
         rest += means[day.weekday()]
+        found.append(rest)
         day += _DAY
-    return rest
+    return tuple(found)
 
 
 def errors_at(histories: Iterable[Days], months: Sequence[tuple[date, date]], at: int) -> list[int]:

@@ -38,10 +38,20 @@ class OutlookCore:
         RefusedError
             When the policy has no such team, or none is in force.
         """
+        return self.team_money(team, now=now).outlook
+
+    def team_money(self, team: str, *, now: datetime) -> outlooks.TeamMoney:
+        """Say the same, with the team's budgets and how they go down.
+
+        Raises
+        ------
+        RefusedError
+            When the policy has no such team, or none is in force.
+        """
         if team not in self._desk.book.policy.teams:
             raise RefusedError(
                 "no-such-team",
                 _("The policy has no team {team}.").format(team=repr(team[:80])),
                 status=404,
             )
-        return outlooks.of_team(self._desk, self._past_days, team, now=now)
+        return outlooks.money_of(self._desk, self._past_days, team, now=now)

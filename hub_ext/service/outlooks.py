@@ -1,18 +1,20 @@
 """A team's month so far and to come, from its charges, its open leases and the site's past."""
 
 from collections.abc import Iterable, Iterator
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from ..budget import Period, Spending, month_name, months, used_by
 from ..i18n import _
-from ..lease import Posting, TeamName
+from ..lease import TeamName
 from ..lease.budgets import BudgetRow
 from ..lease.outlook import RunOut, TeamOutlook
 from ..ledger.tally import Stretch
-from ..metering import clip
 from ..policy.model import Policy
 from ..policy.prices import day_start, local_day
-from ..reports.outlook import BACK, Now, Outlook, outlook, runs_out, words
+from ..reports.burndown import BurnDown, Spent, burn_down
+from ..reports.days import by_day
+from ..reports.outlook import BACK, Days, Now, Outlook, outlook, runs_out, words
 from ..units import instant_us
 from . import budgetrows
 from .budgetcosts import spending_of, unused_of
@@ -24,8 +26,16 @@ _DAY = timedelta(days=1)
 _INSTANT = timedelta(microseconds=1)
 
 
-def of_team(desk: Desk, past: PastDays, team: str, *, now: datetime) -> TeamOutlook:
-    """Say where the month of a team is going."""
+class TeamMoney(NamedTuple):
+    """A team's money at one instant: its outlook, its budgets, and how those for all go down."""
+
+    outlook: TeamOutlook
+    budgets: tuple[BudgetRow, ...]
+    burns: tuple[BurnDown, ...]
+
+
+def money_of(desk: Desk, past: PastDays, team: str, *, now: datetime) -> TeamMoney:
+    """Say where the month of a team is going, and how its budgets stand; both are read once."""
     with desk.turn(now) as turn:
         policy = turn.policy
         month = next(months(policy.timezone, now, now + _INSTANT))
@@ -34,12 +44,14 @@ def of_team(desk: Desk, past: PastDays, team: str, *, now: datetime) -> TeamOutl
         lines = reckoned(turn, scope, month.start - (BACK + 1) * _DAY, now)
         rows = budgetrows.of_teams(turn.budgets(policy), policy, (team,), desk.reached)
     # What is open is in the recent days alone; the books of those days are read with it.
-    days = past.of_team(team) | _by_day(lines, policy, now)
+    days = past.of_team(team) | by_day(lines, policy.timezone, policy.currency, now)
     errors = past.errors(policy, now)
     at = _now(policy, month.end, now)
     found = outlook(days, at, errors, spent=spent, committed=committed)
-    gone = () if found.point is None else tuple(_gone(rows, policy, days, errors, now))
-    return TeamOutlook(
+    own = tuple(_own(rows, policy))
+    foretold = None if found.point is None else errors
+    gone = () if foretold is None else tuple(_gone(own, policy, days, foretold, now))
+    said = TeamOutlook(
         team=TeamName(team),
         month=month_name(now, policy.timezone),
         currency=policy.currency,
@@ -53,6 +65,22 @@ def of_team(desk: Desk, past: PastDays, team: str, *, now: datetime) -> TeamOutl
         words=_words(found, policy.currency, gone),
         at=now,
     )
+    burns = tuple(_burn(row, policy, days, foretold, now) for row in own)
+    return TeamMoney(said, rows, burns)
+
+
+def _own(rows: Iterable[BudgetRow], policy: Policy) -> Iterator[BudgetRow]:
+    """Give the budgets that are for the whole team together, in the policy's currency."""
+    for row in rows:
+        if row.user is None and row.team is not None and row.currency == policy.currency:
+            yield row
+
+
+def _burn(
+    row: BudgetRow, policy: Policy, days: Days, errors: list[int] | None, now: datetime
+) -> BurnDown:
+    stands = Spent(row.budget, row.amount_micro, Period(row.start, row.end), row.spent_micro)
+    return burn_down(stands, row.currency, policy.timezone, days, errors, now)
 
 
 def _used(turn: Turn, policy: Policy, team: str, month: Period) -> tuple[int, int]:
@@ -75,22 +103,6 @@ def _spendings(turn: Turn, policy: Policy, team: str) -> Iterator[Spending]:
             yield kept
 
 
-def _by_day(lines: Iterable[Posting], policy: Policy, now: datetime) -> dict[date, int]:
-    """Split charges at the midnights of the organisation's zone, and sum each day up."""
-    days: dict[date, int] = {}
-    for line in lines:
-        if line.amount_micro is None or line.currency != policy.currency:
-            continue
-        day, last = (local_day(at, policy.timezone) for at in (line.start, min(line.end, now)))
-        while day <= last:
-            begin = day_start(day, policy.timezone)
-            part = clip(line, begin, day_start(day + _DAY, policy.timezone))
-            if part is not None and part.amount_micro:
-                days[day] = days.get(day, 0) + part.amount_micro
-            day += _DAY
-    return days
-
-
 def _now(policy: Policy, end: datetime, now: datetime) -> Now:
     today = local_day(now, policy.timezone)
     begin = day_start(today, policy.timezone)
@@ -101,13 +113,11 @@ def _now(policy: Policy, end: datetime, now: datetime) -> Now:
 def _gone(
     rows: Iterable[BudgetRow],
     policy: Policy,
-    days: dict[date, int],
+    days: Days,
     errors: list[int],
     now: datetime,
 ) -> Iterator[RunOut]:
     for row in rows:
-        if row.user is not None or row.team is None or row.currency != policy.currency:
-            continue
         left = max(0, row.amount_micro - row.spent_micro)
         found = runs_out(days, _now(policy, row.end, now), errors, left=left)
         if found is not None:
