@@ -39,6 +39,7 @@ class BurnDown(NamedTuple):
 
     name: str
     currency: str
+    zone: str
     amount: int
     period: Period
     past: tuple[Mark, ...]
@@ -86,7 +87,7 @@ def burn_down(
         past.append(Mark(day_start(day + _DAY, zone), left))
     past.append(Mark(at, budget.amount - budget.spent))
     ahead = () if errors is None else _ahead(past[-1], days, errors, last, zone)
-    return BurnDown(budget.name, currency, budget.amount, period, tuple(past), ahead)
+    return BurnDown(budget.name, currency, zone, budget.amount, period, tuple(past), ahead)
 
 
 def _ahead(now: Mark, days: Days, errors: Sequence[int], last: date, zone: str) -> tuple[Fan, ...]:

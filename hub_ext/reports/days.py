@@ -69,10 +69,10 @@ def stacked(
             continue
         row = found.setdefault(name(line), [0] * len(edges))
         for index, period in enumerate(edges):
-            if period.start >= line.end and line.start < line.end:
-                break
             if period.end <= line.start:
                 continue
+            if period.start > line.end:
+                break
             part = clip(line, period.start, period.end)
             row[index] += 0 if part is None else part.amount_micro or 0
     order = sorted(found, key=lambda one: (-sum(found[one]), one))

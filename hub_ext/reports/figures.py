@@ -5,13 +5,17 @@ come from the page; what a bar means is also told by its pattern and its legend.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from html import escape, unescape
+from zoneinfo import ZoneInfo
 
 from plotly import graph_objects as go
 
 from ..i18n import _
 from ..lease import Value
-from ..units import SECONDS_PER_HOUR, UNITS_PER_GPU
+from ..units import MICRO, SECONDS_PER_HOUR, UNITS_PER_GPU
+from .burndown import BurnDown
+from .days import Stack
 
 MOST_BARS = 12
 """More bars are not read; the table has the rest."""
@@ -21,6 +25,13 @@ AXIS_CHARACTERS = 22
 
 ROW_PX = 34
 FRAME_PX = 110
+TALL_PX = 340
+
+MOST_SERIES = 7
+"""Names that are told apart in a stack; the page has a colour and a pattern for each."""
+
+PATTERNS = ("", "/", "x", ".", "\\", "-", "+")
+"""Of the names of a stack, in order: it can be read without any colour."""
 
 
 class HeldBar(Value):
@@ -87,6 +98,105 @@ def held_against_utilised(bars: Sequence[HeldBar]) -> str:
         ),
     )
     return str(figure.to_json())
+
+
+def stacked_money(stack: Stack, currency: str) -> str:
+    """Draw amounts over time, one bar a day or month, stacked by name; JSON for Plotly."""
+    bars = [
+        go.Bar(
+            name=_short(escape(name, quote=False)),
+            meta=f"series-{index}",
+            x=list(range(len(stack.titles))),
+            y=[_money(amount) for amount in amounts],
+            customdata=list(stack.titles),
+            marker={"pattern": {"shape": PATTERNS[index % len(PATTERNS)], "solidity": 0.2}},
+            hovertemplate="%{customdata}: %{y:,.2f} "
+            + escape(currency)
+            + "<extra>%{fullData.name}</extra>",
+        )
+        for index, (name, amounts) in enumerate(stack.amounts.items())
+    ]
+    ticks = _ticks(len(stack.titles))
+    layout = _layout(
+        barmode="stack",
+        bargap=0.15,
+        xaxis={
+            "fixedrange": True,
+            "tickvals": ticks,
+            "ticktext": [_tick(stack.titles[index]) for index in ticks],
+        },
+        yaxis={"title": {"text": escape(currency)}, "fixedrange": True, "automargin": True},
+    )
+    return str(go.Figure(data=bars, layout=layout).to_json())
+
+
+def burned_down(one: BurnDown) -> str:
+    """Draw what is left of a budget, the even pace, and the band to the period's end."""
+
+    def clock(at: datetime) -> str:
+        # Plotly knows no time zones: it is handed what the clock on the wall says.
+        return f"{at.astimezone(ZoneInfo(one.zone)):%Y-%m-%d %H:%M}"
+
+    whole = [clock(one.period.start), clock(one.period.end)]
+    past = [clock(mark.at) for mark in one.past]
+    lines = [
+        _line(_("even pace"), "even", whole, [one.amount, 0], "dot"),
+        _line(_("left"), "busy", past, [mark.left for mark in one.past], "solid"),
+    ]
+    if one.ahead:
+        times = [clock(fan.at) for fan in one.ahead]
+        low = _line(_("if much is used"), "idle", times, [fan.low for fan in one.ahead], "dash")
+        high = _line(
+            _("if little is used"), "idle", times, [fan.high for fan in one.ahead], "dashdot"
+        )
+        lines += [low, high.update(fill="tonexty")]
+    layout = _layout(
+        xaxis={"type": "date", "fixedrange": True},
+        yaxis={
+            "title": {"text": escape(one.currency)},
+            "fixedrange": True,
+            "automargin": True,
+            "zeroline": True,
+        },
+    )
+    return str(go.Figure(data=lines, layout=layout).to_json())
+
+
+def _line(name: str, role: str, x: list[str], y: Sequence[int], dash: str) -> go.Scatter:
+    return go.Scatter(
+        name=name,
+        meta=role,
+        mode="lines",
+        x=x,
+        y=[_money(amount) for amount in y],
+        line={"dash": dash, "width": 2},
+        hovertemplate="%{x|%d %b}: %{y:,.2f}<extra>%{fullData.name}</extra>",
+    )
+
+
+def _layout(**more: object) -> go.Layout:
+    return go.Layout(
+        template="none",
+        height=TALL_PX,
+        margin={"l": 8, "r": 16, "t": 8, "b": 40},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+        **more,
+    )
+
+
+def _ticks(count: int) -> list[int]:
+    """Name so many bars as there is room for below them."""
+    return list(range(0, count, -(-count // MOST_BARS))) if count else []
+
+
+def _tick(title: str) -> str:
+    """Leave the year away from a day: the heading names it."""
+    return title[5:] if title.count("-") > 1 else title
+
+
+def _money(micro: int) -> float:
+    """Round for a picture; the table beside it has the exact figure."""
+    return round(micro / MICRO, 2)
 
 
 def _largest(bars: Sequence[HeldBar]) -> list[HeldBar]:
