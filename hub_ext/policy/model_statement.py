@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from .words import Part, Word
+from .words import Flag, Part, Word
 
 
 class Statement(Part):
@@ -23,3 +23,7 @@ class Statement(Part):
     """Who runs the machines; default the `provider`."""
     region: Word | None = None
     """Where the machines are, for example "paris-1"; absent where nobody needs to know."""
+    members: Flag = True
+    """Whether leads of a team see what each of its people held and spent. Where false their pages
+    and reports tell projects and GPU models apart, and no people; what runs now keeps its owner,
+    so that somebody can be asked. Administrators see all. Default true."""

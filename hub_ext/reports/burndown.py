@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ..budget import Period
 from ..policy.prices import day_start, local_day
+from ..units import whole_seconds
 from .outlook import LEAST_ERRORS, Days, Now, band, rest_by_day
 
 _DAY = timedelta(days=1)
@@ -53,8 +54,9 @@ class BurnDown(NamedTuple):
     @property
     def even(self) -> int:
         """What an even pace would have left now: by real hours, whatever the clocks did."""
-        whole = self.period.end - self.period.start
-        return self.amount - self.amount * (self.past[-1].at - self.period.start) // whole
+        start = self.period.start
+        gone, whole = whole_seconds(start, self.past[-1].at), whole_seconds(start, self.period.end)
+        return self.amount - self.amount * gone // whole
 
 
 class Spent(NamedTuple):

@@ -39,6 +39,7 @@ from ..statedir import StateDir
 from . import (
     anomalypage,
     machine,
+    moneypages,
     pages,
     queuepage,
     reservingpage,
@@ -107,6 +108,7 @@ def application(
         (_pattern(prefix, "openapi.json"), OpenApiHandler),
         (_pattern(prefix, "oauth_callback"), CallbackHandler),
         *pages.handlers(prefix),
+        *moneypages.handlers(prefix),
         *queuepage.handlers(prefix),
         *switchpage.handlers(prefix),
         *reservingpage.handlers(prefix),

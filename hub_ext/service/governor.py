@@ -67,6 +67,7 @@ from .fleetcore import FleetCore
 from .forecastcore import ForecastCore
 from .idlecore import IdleCore
 from .kueuebook import book_for
+from .moneycore import MoneyCore
 from .monthclosing import closed_until
 from .monthcore import MonthCore
 from .outages import read
@@ -104,6 +105,7 @@ class Governor(
     FleetCore,
     IdleCore,
     SpendCore,
+    MoneyCore,
 ):
     """One hub's governor.
 

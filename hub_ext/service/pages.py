@@ -26,7 +26,7 @@ from .governor import Governor
 from .problems import problem_of
 from .refusals import no_such_lease, not_allowed
 from .sheets import lease as lease_sheet
-from .sheets import mine, site, team
+from .sheets import site
 from .web import BaseHandler
 
 STATIC = Path(__file__).parent / "static"
@@ -48,8 +48,6 @@ CONTENT_SECURITY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-
-DEFAULT_WINDOW = "month"
 
 LOOK_AGAIN_S = 5
 """Seconds after which the page of a server that stops is asked for again."""
@@ -74,17 +72,6 @@ def templates() -> Environment:
 
 def _rendered(template: str, context: dict[str, object]) -> str:
     return templates().get_template(template).render(context)
-
-
-def window_choices() -> tuple[tuple[str, str], ...]:
-    """Stretches of time that a page offers."""
-    return (
-        ("today", _("Today")),
-        ("7d", _("Last 7 days")),
-        ("month", _("This month")),
-        ("last-month", _("Last month")),
-        ("90d", _("Last 90 days")),
-    )
 
 
 class PageHandler(BaseHandler):
@@ -119,7 +106,6 @@ class PageHandler(BaseHandler):
             "hub": hub,
             "servers": f"{hub.removesuffix('hub/')}user/",
             "charts": CHARTS.is_file(),
-            "choices": window_choices(),
             **more,
         }
 
@@ -169,50 +155,6 @@ class PageHandler(BaseHandler):
         self.set_header("Content-Type", "text/html; charset=utf-8")
         context = self.context(title=problem.title, here="", words=problem.detail)
         self.finish(_rendered("error.html", context))
-
-    @property
-    def asked_window(self) -> str:
-        """Stretch of time that the address asks for."""
-        return self.get_query_argument("window", DEFAULT_WINDOW)
-
-
-class MyPage(PageHandler):
-    """`/`: what I hold, what it cost, what binds me."""
-
-    async def get(self) -> None:
-        """Show it."""
-        figures = await self.core.run(
-            lambda governor, now: mine.gather(governor, self.caller, self.asked_window, now)
-        )
-        views = await self.views(figures.leases)
-        await self.show(
-            "mine.html", lambda: mine.sheet(figures, views), title=_("My usage"), here="mine"
-        )
-
-
-class TeamPage(PageHandler):
-    """`/team/<team>`: for its leads and admins."""
-
-    async def get(self, wanted: str) -> None:
-        """Show it, or say the same words for a team that is not there and one of others."""
-
-        def act(governor: Governor, now: datetime) -> team.TeamFigures:
-            policy = governor.policy
-            if not self.caller.admin and wanted not in self.caller.leads(policy):
-                raise only_admins()
-            if wanted not in policy.teams:
-                raise _no_such_team(wanted)
-            return team.gather(governor, wanted, self.asked_window, now)
-
-        figures = await self.core.run(act)
-        views = await self.views(figures.leases)
-        form = {"xsrf": self.xsrf_token.decode()}
-        await self.show(
-            "team.html",
-            lambda: {**team.sheet(figures, views), **form},
-            title=_("Team {team}").format(team=wanted),
-            here=f"team:{wanted}",
-        )
 
 
 class AdminPage(PageHandler):
@@ -320,16 +262,6 @@ def only_admins() -> RefusedError:
     )
 
 
-def _no_such_team(name: str) -> RefusedError:
-    return RefusedError(
-        "no-such-team",
-        _("The policy has no team {name}. The admin page lists those that it has.").format(
-            name=repr(name[:80])
-        ),
-        status=HTTPStatus.NOT_FOUND,
-    )
-
-
 class Assets(StaticFileHandler):
     """Style and scripts: the same for everybody, so nobody is asked who calls."""
 
@@ -345,8 +277,6 @@ Route = tuple[str, type[RequestHandler]] | tuple[str, type[RequestHandler], dict
 def handlers(prefix: str) -> list[Route]:
     """Routes of all pages below `prefix`, which ends in a slash."""
     return [
-        (prefix, MyPage),
-        (rf"{prefix}team/([^/]+)", TeamPage),
         (rf"{prefix}admin", AdminPage),
         (rf"{prefix}admin/policy", AcceptPage),
         (rf"{prefix}leases/([^/]+)", LeasePage),

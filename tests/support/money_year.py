@@ -117,7 +117,7 @@ def policy_text(teams: tuple[str, ...] = TEAMS, **more: Any) -> str:
         "budgets": {
             f"{name}-month": {
                 "team": name,
-                "amount": "2600.00",
+                "amount": "360.00",
                 "steps": [{"at": 80, "act": "tell"}],
             }
             for name in teams[: len(TEAMS) - 1]

@@ -13,14 +13,20 @@ from ...policy.model import IdleRule, Policy
 from ...units import duration_text
 from .. import formats
 from ..access import Caller
+from ..filters import Filters, Offered
 from ..governor import Governor
+from ..moneycore import Ground
 from ..tickets import WAITS
 from ..usage import Scope
-from ..windows import Window, window
-from . import amounts, budgets, upkeep
+from . import amounts, budgets, spendviews, upkeep
+from .filters import sheet as filters_sheet
+from .laid import lay, standing
 from .reserving import state_words
-from .rows import LeaseRow, QuotaRow, lease_row, quota_rows, usage_lines
+from .rows import LeaseRow, QuotaRow, Tile, lease_row, quota_rows, usage_lines
 from .upkeep import Upkeep
+
+MOST_LINES = 200
+"""Leases that are listed; the sums hold all of them."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +34,8 @@ class Mine:
     """One person's figures at one instant, as the core gave them."""
 
     policy: Policy | None
-    window: Window
-    usage: Usage
+    asked: Filters
+    ground: Ground
     user: str
     leases: tuple[OpenLease, ...]
     teams: tuple[str, ...]
@@ -43,28 +49,15 @@ class Mine:
     """Whether the GPUs of this hub, and so all readings of them, are simulated."""
 
 
-@dataclass(frozen=True)
-class Tile:
-    """One figure at the head of a page, with where it comes from."""
-
-    label: str
-    value: str
-    note: str
-    href: str
-
-
-def gather(governor: Governor, caller: Caller, name: str, now: datetime) -> Mine:
+def gather(governor: Governor, caller: Caller, asked: Filters, now: datetime) -> Mine:
     """Read everything of one person, in the core's thread."""
     policy = governor.known_policy
-    asked = window(name, now, policy.timezone if policy else "UTC")
     person = Person(user=UserName(caller.name), groups=caller.groups)
     teams = tuple(str(team) for team in teams_of(policy, person)) if policy else ()
     return Mine(
         policy=policy,
-        window=asked,
-        usage=governor.usage(
-            Scope("me", user=caller.name), asked.start, min(asked.end, now), now=now
-        ),
+        asked=asked,
+        ground=governor.ground(Scope("me", user=caller.name), asked.window, now=now),
         user=caller.name,
         # What waits has a page of its own.
         leases=tuple(one for one in governor.leases(user=caller.name) if one.state not in WAITS),
@@ -86,13 +79,21 @@ def sheet(mine: Mine, views: Sequence[LeaseView]) -> dict[str, object]:
     """Put it into words; `views` show the person's open leases."""
     zone = mine.policy.timezone if mine.policy else "UTC"
     rows = _rows(mine, views, zone)
+    laid = lay(mine.ground, mine.asked, mine.policy, known=_known(mine), ever=(mine.user,))
+    usage = laid.usage
+    key, words = standing(laid)
+    newest = sorted(usage.rows, key=lambda row: (row.start, row.lease_id))[-MOST_LINES:]
     return {
-        "window": mine.window,
-        "tiles": _tiles(mine, views),
+        **filters_sheet(mine.asked, laid.right, mine.now, zone, people=False),
+        "books_key": key,
+        "books": words,
+        "tiles": _tiles(mine, usage, views),
+        **spendviews.sheet(laid, people=False),
         "leases": rows,
-        "lines": usage_lines(mine.usage, zone),
-        "total_hours": formats.gpu_hours(mine.usage.total.unit_s),
-        "total": amounts.total(mine.usage.total),
+        "lines": usage_lines(usage.model_copy(update={"rows": newest}), zone),
+        "hidden_lines": max(0, len(usage.rows) - MOST_LINES),
+        "total_hours": formats.gpu_hours(usage.total.unit_s),
+        "total": amounts.total(usage.total),
         "teams": mine.teams,
         "quotas": _quotas(mine),
         "rules": _rules(mine),
@@ -103,14 +104,31 @@ def sheet(mine: Mine, views: Sequence[LeaseView]) -> dict[str, object]:
     }
 
 
+def _known(mine: Mine) -> Offered:
+    """Names that the policy knows for this person's teams."""
+    if mine.policy is None:
+        return Offered((), (), (), ())
+    pools = {pool for team in mine.teams for pool in mine.policy.teams[team].quota}
+    return Offered(
+        project=tuple(name for name, one in mine.policy.projects.items() if one.team in mine.teams),
+        person=(),
+        profile=tuple(
+            name
+            for name, one in mine.policy.profiles.items()
+            if one.pool is None or one.pool in pools
+        ),
+        model=tuple(mine.policy.pools[name].model for name in pools),
+    )
+
+
 def _rows(mine: Mine, views: Sequence[LeaseView], zone: str) -> tuple[LeaseRow, ...]:
     return tuple(
         lease_row(view, view.lease, mine.policy, zone) for view in views if view.lease is not None
     )
 
 
-def _tiles(mine: Mine, views: Sequence[LeaseView]) -> tuple[Tile, ...]:
-    total, title = mine.usage.total, mine.window.title
+def _tiles(mine: Mine, usage: Usage, views: Sequence[LeaseView]) -> tuple[Tile, ...]:
+    total, title = usage.total, mine.asked.window.title
     holding = [view for view in views if view.lease and view.lease.pool]
     rates = [view.cost.price_micro_per_hour for view in holding if view.cost]
     priced = [rate for rate in rates if rate is not None]
@@ -118,7 +136,7 @@ def _tiles(mine: Mine, views: Sequence[LeaseView]) -> tuple[Tile, ...]:
         now_value, now_note = _("nothing"), _("No GPU held. Nothing is being charged.")
     else:
         now_value = _("{amount} / h").format(
-            amount=formats.money(sum(priced) if priced else None, mine.usage.currency)
+            amount=formats.money(sum(priced) if priced else None, usage.currency)
         )
         if not priced:
             now_value = _("not priced")
@@ -132,21 +150,21 @@ def _tiles(mine: Mine, views: Sequence[LeaseView]) -> tuple[Tile, ...]:
         Tile(_("Running now"), now_value, now_note, "#leases"),
         Tile(
             _("Charged, {window}").format(window=title),
-            amounts.total(mine.usage.total),
+            amounts.total(total),
             count,
-            "#charges",
+            "#leases-of-window",
         ),
         Tile(
             _("GPU-hours held, {window}").format(window=title),
             formats.gpu_hours(total.unit_s),
             count,
-            "#charges",
+            "#leases-of-window",
         ),
         Tile(
             _("Really used, {window}").format(window=title),
             formats.percent(total.utilised_percent),
-            _measured(mine.usage),
-            "#charges",
+            _measured(usage),
+            "#leases-of-window",
         ),
     )
 

@@ -19,6 +19,16 @@ from .amounts import column, of_row
 
 
 @dataclass(frozen=True)
+class Tile:
+    """One figure at the head of a page, with where it comes from."""
+
+    label: str
+    value: str
+    note: str
+    href: str
+
+
+@dataclass(frozen=True)
 class LeaseRow:
     """An open lease. `href` is its page, `open_href` the server itself.
 

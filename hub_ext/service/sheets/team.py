@@ -1,4 +1,4 @@
-"""The page of one team, for its leads and admins: spend by project and person, held and used."""
+"""The page of one team, for its leads and admins: spend by project, GPU and person, over time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,16 +6,21 @@ from datetime import datetime
 
 from ...i18n import _
 from ...lease import LeaseView, MoveSheet, OpenLease, Usage, UsageSum
-from ...lease.budgets import BudgetRow
-from ...lease.outlook import TeamOutlook
+from ...lease.anomalies import Anomaly
 from ...lease.waits import WaitSheet
 from ...policy.model import Policy
 from ...reports.figures import HeldBar, held_against_utilised
+from ...reports.tables import Dimension
 from .. import formats
+from ..filters import Filters, Offered
 from ..governor import Governor
+from ..moneycore import Ground
+from ..outlooks import TeamMoney
 from ..usage import Scope
-from ..windows import Window, window
-from . import amounts, budgets, shares, waits
+from . import amounts, budgets, shares, spendviews, teamhead, waits, wasted
+from .filters import sheet as filters_sheet
+from .filters import words as narrowed_words
+from .laid import Laid, lay
 from .rows import (
     UsageLine,
     busy_share,
@@ -34,83 +39,110 @@ class TeamFigures:
 
     team: str
     policy: Policy
-    window: Window
-    usage: Usage
+    asked: Filters
+    ground: Ground
     leases: tuple[OpenLease, ...]
     now: datetime
     moves: MoveSheet
     waits: WaitSheet
-    budgets: tuple[BudgetRow, ...]
-    outlook: TeamOutlook
+    money: TeamMoney
+    odd: tuple[Anomaly, ...]
+    people: bool
+    """Whether the reader sees what each person spent."""
     simulated: bool
     """Whether the GPUs of this hub, and so all readings of them, are simulated."""
 
 
-def gather(governor: Governor, team: str, name: str, now: datetime) -> TeamFigures:
+def gather(
+    governor: Governor, team: str, asked: Filters, now: datetime, *, people: bool
+) -> TeamFigures:
     """Read everything of one team, in the core's thread."""
-    policy = governor.policy
-    asked = window(name, now, policy.timezone)
-    usage = governor.usage(
-        Scope(f"team:{team}", teams=(team,)), asked.start, min(asked.end, now), now=now
-    )
-    leases = governor.leases(teams=(team,))
-    simulated = any(device.simulated for device in governor.devices(now=now))
-    moves = governor.moves(team, now=now)
-    waited = governor.waits((team,), now=now)
-    money = governor.budgets((team,), now=now)
     return TeamFigures(
         team=team,
-        policy=policy,
-        window=asked,
-        usage=usage,
-        leases=leases,
+        policy=governor.policy,
+        asked=asked,
+        ground=governor.ground(Scope(f"team:{team}", teams=(team,)), asked.window, now=now),
+        leases=governor.leases(teams=(team,)),
         now=now,
-        moves=moves,
-        waits=waited,
-        budgets=money,
-        outlook=governor.outlook(team, now=now),
-        simulated=simulated,
+        moves=governor.moves(team, now=now),
+        waits=governor.waits((team,), now=now),
+        money=governor.team_money(team, now=now),
+        odd=governor.anomalies((team,), now=now).open,
+        people=people,
+        simulated=any(device.simulated for device in governor.devices(now=now)),
     )
 
 
 def sheet(figures: TeamFigures, views: Sequence[LeaseView]) -> dict[str, object]:
-    """Put it into words, a table, and the chart that repeats it; `views` show open leases."""
-    zone, usage = figures.policy.timezone, figures.usage
+    """Put it into words, tables, and charts that repeat them; `views` show open leases."""
+    policy, people = figures.policy, figures.people
+    by: tuple[Dimension, ...] = ("team", "project", "user") if people else ("team", "project")
+    ever = {lease.key.user for lease in figures.leases}
+    laid = lay(figures.ground, figures.asked, policy, known=known(figures), by=by, ever=ever)
+    zone, usage = policy.timezone, laid.usage
     leases: list[tuple[LeaseView, OpenLease]] = [
         (view, view.lease) for view in views if view.lease is not None
     ]
-    rows = tuple(lease_row(view, lease, figures.policy, zone) for view, lease in leases)
-    bars = [_bar(one) for one in usage.sums if one.unit_s]
-    lines = usage_lines(usage, zone, people=True)
+    rows = tuple(lease_row(view, lease, policy, zone) for view, lease in leases)
+    newest = sorted(usage.rows, key=lambda row: (row.start, row.lease_id))[-MOST_LINES:]
     return {
         "team": figures.team,
-        "window": figures.window,
-        "sums": _sums(usage),
-        "total": amounts.total(usage.total),
-        "total_hours": formats.gpu_hours(usage.total.unit_s),
-        "total_busy": busy_share(usage.total),
-        "summary": summary(figures.team, figures.window.title, usage),
-        "figure": held_against_utilised(bars) if bars else "",
+        "people": people,
+        **filters_sheet(figures.asked, laid.right, figures.now, zone, people=people),
+        **teamhead.sheet(figures.money, laid),
+        **spendviews.sheet(laid, people=people),
+        **spendviews.compared(laid, figures.waits),
+        **_held(figures, laid),
+        "wasted": wasted.lines(views, figures.odd, figures.now, zone),
         "leases": rows,
-        "lines": lines[:MOST_LINES],
-        "hidden_lines": max(0, len(lines) - MOST_LINES),
-        "quotas": quota_rows(figures.policy, figures.team, [lease for _view, lease in leases]),
-        **shares.sheet(figures.moves, figures.policy),
-        **waits.sheet(figures.waits, figures.policy),
-        **budgets.sheet(figures.budgets, zone),
-        "outlook": outlook_lines(figures.outlook),
-        "outlook_words": figures.outlook.words,
-        "month": figures.outlook.month,
+        "lines": usage_lines(usage.model_copy(update={"rows": newest}), zone, people=people),
+        "hidden_lines": max(0, len(usage.rows) - MOST_LINES),
+        "quotas": quota_rows(policy, figures.team, [lease for _view, lease in leases]),
+        **shares.sheet(figures.moves, policy),
+        **waits.sheet(figures.waits, policy),
+        **budgets.sheet([one for one in figures.money.budgets if people or one.user is None], zone),
         "simulated": figures.simulated or any(row.simulated for row in rows),
     }
 
 
-def summary(team: str, title: str, usage: Usage) -> str:
+def known(figures: TeamFigures) -> Offered:
+    """Names that the policy knows for this team, whether something was charged to them or not."""
+    policy, team = figures.policy, figures.team
+    pools = policy.teams[team].quota
+    return Offered(
+        project=tuple(name for name, one in policy.projects.items() if one.team == team),
+        person=(),
+        profile=tuple(
+            name for name, one in policy.profiles.items() if one.pool is None or one.pool in pools
+        ),
+        model=tuple(policy.pools[name].model for name in pools),
+    )
+
+
+def _held(figures: TeamFigures, laid: Laid) -> dict[str, object]:
+    usage = laid.usage
+    bars = [_bar(one) for one in usage.sums if one.unit_s]
+    return {
+        "sums": _sums(usage, people=figures.people),
+        "total": amounts.total(usage.total),
+        "total_hours": formats.gpu_hours(usage.total.unit_s),
+        "total_busy": busy_share(usage.total),
+        "summary": summary(figures, usage),
+        "figure": held_against_utilised(bars) if bars else "",
+    }
+
+
+def summary(figures: TeamFigures, usage: Usage) -> str:
     """Say in one sentence what the chart shows, from the same figures."""
+    title = figures.asked.window.title
+    if narrowed := narrowed_words(figures.asked):
+        title = f"{title}; {narrowed}"
     if not usage.total.unit_s:
-        return _("Team {team} held no GPU in this time ({window}).").format(team=team, window=title)
+        return _("Team {team} held no GPU in this time ({window}).").format(
+            team=figures.team, window=title
+        )
     held = _("Team {team} held {hours} GPU-hours ({window})").format(
-        team=team, hours=formats.gpu_hours(usage.total.unit_s), window=title
+        team=figures.team, hours=formats.gpu_hours(usage.total.unit_s), window=title
     )
     first = min(usage.sums, key=lambda one: (-one.unit_s, one.user or "", one.project or ""))
     most = _("{name} held most, {hours}").format(
@@ -125,26 +157,7 @@ def summary(team: str, title: str, usage: Usage) -> str:
     return f"{held}; {busy}; {most}."
 
 
-def outlook_lines(one: TeamOutlook) -> tuple[tuple[str, str], ...]:
-    """Give the figures of a month that goes on, each with its name; what is unknown is so named."""
-    if one.point_micro is None:
-        likely = _("no forecast yet")
-    elif one.low_micro is None:
-        likely = formats.money(one.point_micro, one.currency)
-    else:
-        likely = _("{point}, four times in five between {low} and {high}").format(
-            point=formats.money(one.point_micro, one.currency),
-            low=formats.money(one.low_micro, one.currency),
-            high=formats.money(one.high_micro, one.currency),
-        )
-    return (
-        (_("Spent so far"), formats.money(one.spent_micro, one.currency)),
-        (_("Agreed: what runs, until its end"), formats.money(one.committed_micro, one.currency)),
-        (_("Likely by the month's end"), likely),
-    )
-
-
-def _sums(usage: Usage) -> tuple[UsageLine, ...]:
+def _sums(usage: Usage, *, people: bool) -> tuple[UsageLine, ...]:
     """One line a project and person, the dearest first; amounts foot."""
     order = sorted(
         usage.sums, key=lambda one: (-(one.amount_micro or 0), one.project or "", one.user or "")
@@ -152,7 +165,11 @@ def _sums(usage: Usage) -> tuple[UsageLine, ...]:
     return tuple(
         UsageLine(
             href="#leases-of-window",
-            cells=(one.project or _("no project"), one.user or "", str(one.leases)),
+            cells=(
+                one.project or _("no project"),
+                *((one.user or "",) if people else ()),
+                str(one.leases),
+            ),
             hours=formats.gpu_hours(one.unit_s),
             busy=busy_share(one),
             amount=amount,
@@ -171,4 +188,5 @@ def _bar(one: UsageSum) -> HeldBar:
 
 
 def _label(one: UsageSum) -> str:
-    return f"{one.project or _('no project')} · {one.user}"
+    project = one.project or _("no project")
+    return project if one.user is None else f"{project} · {one.user}"

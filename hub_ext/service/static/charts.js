@@ -14,17 +14,25 @@
   const colour = (name) =>
     getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
+  const bar = (trace) => ({
+    ...trace,
+    marker: {
+      ...trace.marker,
+      color: colour(trace.meta),
+      line: { color: colour("card"), width: 1 },
+      pattern: { ...trace.marker.pattern, fgcolor: colour("pattern"), fillmode: "overlay" },
+    },
+  });
+
+  const line = (trace) => ({
+    ...trace,
+    line: { ...trace.line, color: colour(trace.meta) },
+    fillcolor: colour("fan"),
+  });
+
   function dressed(figure) {
     const ink = colour("ink");
-    const data = figure.data.map((trace) => ({
-      ...trace,
-      marker: {
-        ...trace.marker,
-        color: colour(trace.meta),
-        line: { color: colour("card"), width: 1 },
-        pattern: { ...trace.marker.pattern, fgcolor: colour("pattern"), fillmode: "overlay" },
-      },
-    }));
+    const data = figure.data.map((trace) => (trace.type === "bar" ? bar(trace) : line(trace)));
     const axis = (given) => ({ ...given, gridcolor: colour("line"), zerolinecolor: colour("line") });
     const layout = {
       ...figure.layout,

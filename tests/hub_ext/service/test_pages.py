@@ -150,7 +150,8 @@ def test_without_anything_there_are_words_and_no_flat_zeros(fresh: Shown) -> Non
     assert "You are in no team" in text
     assert "EUR 0.00" not in text
     team = words(fresh("team/vision", "lead"))
-    assert "the team held no GPU in this time" in team
+    assert "No usage yet in this time." in team
+    assert "No budget is set for the whole team" in team
     assert "Nobody of the team runs a server." in team
     why = words(fresh("why/vera/never"))
     assert "No lease of this server is on record" in why
@@ -318,7 +319,7 @@ def test_words_of_people_and_policy_are_text_and_never_markup(tmp_path: Path) ->
 def test_an_unknown_stretch_of_time_is_a_page_with_what_can_be_asked(read: Shown) -> None:
     answer = read("?window=%3Cscript%3E")
     assert answer.code == 400
-    assert "Use today, month, last-month, 2026-11 or 30d." in words(answer)
+    assert "Use today, yesterday, week," in words(answer)
     assert b"<script>" not in answer.body
     assert read("?window=last-month").code == 200
     assert "October 2026" in words(read("?window=last-month"))

@@ -122,7 +122,7 @@ def test_the_chart_is_drawn_under_the_strict_policy_and_sends_nothing_away(
         assert "Share" not in tab.page.inner_text("figure")
         assert tab.said == []
         assert {url.split("/")[2] for url in asked} == {address.split("/")[2]}
-        label = tab.page.get_attribute(".plot", "aria-label") or ""
+        label = tab.page.get_attribute("#use ~ .beside .plot", "aria-label") or ""
         assert label.startswith("Team vision held 1.89 GPU-hours")
         box = tab.page.locator(".plot .main-svg").first.bounding_box()
         assert box is not None
@@ -170,7 +170,8 @@ def test_by_keyboard_alone_the_stretch_of_time_changes_and_focus_is_seen(
         assert page.evaluate(style) == "solid"
         page.focus("#window")
         page.keyboard.type("Last month")
-        page.keyboard.press("Tab")
+        while page.evaluate("document.activeElement.textContent") != "Show":
+            page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         page.wait_for_url("**window=last-month")
         assert "you held no GPU in this time" in page.locator("main").inner_text()
@@ -178,7 +179,7 @@ def test_by_keyboard_alone_the_stretch_of_time_changes_and_focus_is_seen(
 
 def test_a_charge_leads_to_its_lease_and_back(browser: Browser, address: str) -> None:
     with opened(browser, address, "mine") as tab:
-        tab.page.get_by_role("link", name="EUR 0.50").click()
+        tab.page.get_by_role("link", name="EUR 0.50").last.click()
         tab.page.wait_for_url("**/leases/**#charges")
         assert "EUR 0.72 / h" in tab.page.locator("main").inner_text()
         tab.page.get_by_role("link", name="My usage").click()
