@@ -46,8 +46,16 @@ COMMANDS: dict[str, str] = {
 """Subcommand and its line of help; the module has the same name."""
 
 EXTRAS = {
-    "hub": ("alembic", "jinja2", "jupyterhub", "plotly", "ruamel", "sqlalchemy"),
-    "kubernetes": ("google", "grpc", "kubernetes_asyncio", "kubespawner"),
+    "hub": (
+        "alembic",
+        "jinja2",
+        "jupyterhub",
+        "plotly",
+        "prometheus_client",
+        "ruamel",
+        "sqlalchemy",
+    ),
+    "kubernetes": ("aiohttp", "google", "grpc", "kubernetes_asyncio", "kubespawner"),
     "postgres": ("psycopg",),
 }
 """Extra of the distribution -> the modules that come with it."""

@@ -33,12 +33,19 @@ def test_what_runs_beside_a_notebook_or_on_a_node_needs_no_extra(command: str) -
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("command", ["device", "check", "demo"])
-def test_a_command_that_lacks_its_extra_says_what_to_install(command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [
+        ("device", "hub"),
+        ("check", "hub"),
+        ("demo", "hub"),
+        ("render", "kubernetes"),
+        ("adopt", "kubernetes"),
+    ],
+)
+def test_a_command_that_lacks_its_extra_says_what_to_install(command: str, extra: str) -> None:
     assert command in COMMANDS
-    done = run(command, absent=EXTRAS["hub"])
+    done = run(command, absent=EXTRAS[extra])
     assert done.returncode == 1
-    assert done.stderr.endswith(
-        "is not installed here: pip install 'jupyterhub-gpu-commons[hub]'\n"
-    )
+    assert done.stderr.endswith(f"pip install 'jupyterhub-gpu-commons[{extra}]'\n")
     assert "Traceback" not in done.stderr
