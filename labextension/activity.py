@@ -30,7 +30,7 @@ OUT_OF_MEMORY = re.compile(
 """How PyTorch, CuPy, TensorFlow and JAX say that the GPU's memory is full."""
 
 MOST_SCANNED = 20_000
-"""Characters of one message that are looked at."""
+"""Characters that are looked at, at either end of one message: a long trace has its cause last."""
 
 
 def now_utc() -> datetime:
@@ -186,4 +186,6 @@ def is_out_of_memory(message: dict[str, Any]) -> bool:
             text = str(content.get("text", ""))
         case _:
             return False
-    return OUT_OF_MEMORY.search(text[:MOST_SCANNED]) is not None
+    # Where both ends meet, what stands across is seen whole.
+    ends = (text,) if len(text) <= 2 * MOST_SCANNED else (text[:MOST_SCANNED], text[-MOST_SCANNED:])
+    return any(OUT_OF_MEMORY.search(end) is not None for end in ends)

@@ -1,4 +1,4 @@
-"""`gpu-commons why LEASE|USER|SERVER`: why it waits, why it runs on, or why it was stopped.
+"""`gpu-commons why LEASE|DECISION|USER|SERVER`: why it waits, runs on, or was stopped.
 
 Asks the living governor; where none lives it reads the ledger, and says so. It changes nothing.
 """
@@ -25,8 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
         "of",
-        metavar="LEASE|USER|USER/SERVER",
-        help=_("a lease's id, a person, or a server; `-` is the server without a name"),
+        metavar="LEASE|DECISION|USER|USER/SERVER",
+        help=_(
+            "a lease's id, a decision on idleness, a person, or a server; `-` is the server "
+            "without a name"
+        ),
     )
     parser.add_argument("--json", action="store_true", help=_("as JSON"))
     add_state(parser)
@@ -108,17 +111,30 @@ def _one(one: Why, zone: str) -> Iterator[str]:
     if one.evidence is not None:
         yield from _judged(one.evidence)
     for step in one.record:
-        yield _("  {at}  {words} ({by})").format(
-            at=local_text(step.at, zone), words=step.words, by=step.by
+        yield _("  {at}  {words} ({by}){decision}").format(
+            at=local_text(step.at, zone),
+            words=step.words,
+            by=step.by,
+            decision=f" {step.decision}" if step.decision else "",
         )
 
 
 def _judged(verdict: Verdict) -> Iterator[str]:
-    """Write a judgement: its words, then each witness with its figure and who is believed."""
+    """Write a judgement: its words and decision, then each witness with its figure and trust."""
     yield _("  judged    {words}").format(words=verdict.words)
+    if verdict.decision:
+        yield _("  decision  {id}").format(id=verdict.decision)
     for signal in verdict.signals:
         told = _("the server itself") if signal.trust == "user" else signal.source
         age = _("no reading") if signal.age_s is None else _("{n} s old").format(n=signal.age_s)
-        yield _("  witness   {name}: {state}, {value}; {told}, {age}").format(
-            name=signal.name, state=signal.state, value=signal.value, told=told, age=age
+        yield _(
+            "  witness   {name}: {state}, {value} over {window} s; {told}, {age}, trust {trust}"
+        ).format(
+            name=signal.name,
+            state=signal.state,
+            value=signal.value,
+            window=signal.window_s,
+            told=told,
+            age=age,
+            trust=signal.trust,
         )

@@ -168,10 +168,14 @@ def changed_by(amount: int) -> Judge:
 
 
 def above_rest(amount: int) -> Judge:
-    """Active where a value is so far above the lowest that was ever seen."""
+    """Active where the mean of the window is so far above the lowest that was ever seen.
+
+    Each reading is a mean of one period. One low period in the middle of work takes no veto away,
+    and one that a clock or a fan caused gives none.
+    """
 
     def judge(window: deque[Point], low: int | None) -> bool:
-        return (window[-1].value or 0) - (low or 0) > amount
+        return sum(one.value or 0 for one in window) // len(window) - (low or 0) > amount
 
     return judge
 

@@ -35,6 +35,8 @@ class Notice(Value):
     given_at: AwareDatetime
     stops_at: AwareDatetime
     reason: Reason
+    decision: ShortText = ""
+    """The judgement of idleness that it rests on; empty where it rests on none."""
 
     @property
     def is_advice(self) -> bool:
@@ -120,6 +122,8 @@ class OpenLease(Value):
     replaces: LeaseId | None = None
     """The lease of the same server that ends when this one starts: a change of profile."""
     stop_asked_at: AwareDatetime | None = None
+    decision: ShortText = ""
+    """The judgement of idleness that its stop rests on; empty where it rests on none."""
     cause: Cause | None = None
     reason: Reason | None = None
     """Why it stops, stopped or waits, in words for its owner."""

@@ -195,6 +195,8 @@ class Verdict(Value):
     """Since when nothing works on its GPUs; None while something does, or that is unknown."""
     agent_quiet_since: AwareDatetime | None = None
     """The same of all that the agent sees, whatever the server says of itself."""
+    decision: ShortText = ""
+    """Leads to this judgement on record: `gpu-commons why DECISION`; empty while it is on none."""
 
 
 class DeviceReading(Value):

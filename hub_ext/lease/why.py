@@ -40,6 +40,8 @@ class Recorded(Value):
     at: AwareDatetime
     by: ShortText
     words: str
+    decision: ShortText = ""
+    """The judgement of idleness that it is, or rests on; `GET why?of=DECISION` has its evidence."""
 
 
 class Why(Value):

@@ -4,6 +4,7 @@
 sweep, once a whole pass was weighed: many servers that turn idle together speak of a fault.
 """
 
+import logging
 from datetime import datetime
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from .steps import Announce, Step, Stop, Withdraw, step
 from .stops import kind_of
 from .trialwatch import TrialWatch
 from .verdicts import Judge, Reader
+
+_LOG = logging.getLogger(__name__)
 
 LIVE = frozenset({LeaseState.running, LeaseState.noticed})
 
@@ -119,8 +122,7 @@ class Culler:
         if found is not None and closure is None and not due and not over:
             return None
         if found is not None and due:
-            verdict = self._judge.judged(reader, found)
-            governor.judged(lease.id, verdict, now=now)
+            verdict = governor.judged(lease.id, self._judge.judged(reader, found), now=now)
             self._count(lease, verdict, policy, now)
         act = step(lease, verdict, policy, now, closure, held=governor.idle_held)
         return _Seen(lease.id, verdict, act)
@@ -157,6 +159,9 @@ def _for_idleness(act: Step) -> bool:
 
 
 def _carry_out(governor: Governor, seen: _Seen, now: datetime) -> None:
+    if _for_idleness(seen.act) and seen.verdict is not None:
+        act = type(seen.act).__name__.lower()
+        _LOG.info("%s of %s for idleness, decision %s", act, seen.lease_id, seen.verdict.decision)
     match seen.act:
         case Announce(notice=notice):
             governor.give_notice(seen.lease_id, notice, evidence=seen.verdict, now=now)

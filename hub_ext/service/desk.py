@@ -13,6 +13,7 @@ from ..admission.priority import arriving
 from ..admission.queue import Waiting
 from ..admission.snapshot import Snapshot
 from ..errors import LedgerError
+from ..idle.onrecord import OnRecord
 from ..lease import (
     GOVERNOR,
     Actor,
@@ -90,6 +91,8 @@ class Desk:
     alive: Probe = nobody_knows
     new_id: Callable[[], LeaseId] = fresh_id
     verdicts: dict[LeaseId, Verdict] = field(default_factory=dict)
+    on_record: dict[LeaseId, OnRecord] = field(default_factory=dict)
+    """What is on record of their judgements."""
     waits_for: dict[LeaseId, WaitsFor] = field(default_factory=dict)
     """What the GPUs of live servers waited for at the last look."""
     anomalies: AnomalyBook = field(default_factory=AnomalyBook)

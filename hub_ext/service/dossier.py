@@ -7,13 +7,16 @@ from datetime import datetime
 
 from ..lease import Cause, Event, LeaseId, LeaseView, OpenLease, Posting, Value, Verdict
 from ..ledger.charges import CHARGE_POSTED
+from ..ledger.store import Tx
 from .again import may_ask_again
 from .closing import charges
 from .desk import Desk
 from .restcharges import rest_id
+from .stops import ACTED_ON
 from .views import view_of
+from .watching import CHANGED
 
-_JUDGEMENTS = {"notice.given": "evidence", "verdict.changed": "verdict"}
+_JUDGEMENTS = {"notice.given": "evidence", ACTED_ON: "verdict", CHANGED: "verdict"}
 """Events with a judgement, and where in their body it is."""
 
 MOST_EVENTS = 200
@@ -47,6 +50,7 @@ def dossier(desk: Desk, lease_id: LeaseId, *, now: datetime) -> Dossier:
     with desk.turn(now) as turn:
         lease = turn.found(lease_id)
         events = turn.tx.events(lease_id=lease_id, limit=MOST_EVENTS, newest=True)
+        judged = judgements(turn.tx, lease_id)
         may = may_ask_again(turn, lease)
         posted = turn.tx.events(lease_id=lease_id, kinds=(CHARGE_POSTED,), limit=MOST_EVENTS)
         if lease.rest:
@@ -57,7 +61,7 @@ def dossier(desk: Desk, lease_id: LeaseId, *, now: datetime) -> Dossier:
         view=view,
         events=events,
         lines=lines,
-        evidence=evidence(lease, events, view.verdict),
+        evidence=evidence(lease, judged, view.verdict),
         may_ask_again=may,
     )
 
@@ -69,6 +73,23 @@ def _posted(events: tuple[tuple[int, Event], ...]) -> tuple[Posting, ...]:
         if isinstance(lines, list):
             found += [Posting.model_validate(line) for line in lines]
     return tuple(found)
+
+
+def judgements(tx: Tx, lease_id: LeaseId) -> tuple[tuple[int, Event], ...]:
+    """Find what is on record of a lease's idleness, newest first, whatever else happened to it."""
+    return tx.events(lease_id=lease_id, kinds=tuple(_JUDGEMENTS), limit=MOST_EVENTS, newest=True)
+
+
+def judged_in(event: Event) -> Verdict | None:
+    """Give the judgement in an event; None where it has none."""
+    body = event.body.get(_JUDGEMENTS.get(event.kind, ""))
+    return Verdict.model_validate(body) if body else None
+
+
+def under(events: tuple[tuple[int, Event], ...], decision: str) -> Verdict | None:
+    """Give the newest judgement on record under a decision."""
+    found = (judged_in(event) for _seq, event in events)
+    return next((one for one in found if one is not None and one.decision == decision), None)
 
 
 def evidence(
@@ -83,10 +104,8 @@ def evidence(
     if lease.open and not announced and newest is not None:
         return newest
     found = [
-        (event.kind, body)
-        for _seq, event in events
-        if (body := event.body.get(_JUDGEMENTS.get(event.kind, "")))
+        (event.kind, verdict) for _seq, event in events if (verdict := judged_in(event)) is not None
     ]
-    told = [body for kind, body in found if kind == "notice.given"]
-    behind = told[:1] if announced and told else [body for _kind, body in found[:1]]
-    return Verdict.model_validate(behind[0]) if behind else newest
+    told = [verdict for kind, verdict in found if kind != CHANGED]
+    behind = told if announced and told else [verdict for _kind, verdict in found]
+    return behind[0] if behind else newest

@@ -61,6 +61,6 @@ class SamplesCore:
         """Take which lease each server's container on Kubernetes is of."""
         self._desk.held_for.take_servers(servers)
 
-    def judged(self, lease_id: LeaseId, verdict: Verdict, *, now: datetime) -> None:
-        """Keep the newest verdict of a lease; record it where its state changed."""
-        watching.judged(self._desk, lease_id, verdict, now=now)
+    def judged(self, lease_id: LeaseId, verdict: Verdict, *, now: datetime) -> Verdict:
+        """Keep the newest verdict of a lease, on record where it tells something new."""
+        return watching.judged(self._desk, lease_id, verdict, now=now)

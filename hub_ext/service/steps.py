@@ -188,6 +188,7 @@ def _idle_notice(
             cause=Cause.culled,
             given_at=now,
             stops_at=lease.ends_at or now + timedelta(days=3650),
+            decision=verdict.decision,
             reason=Reason(
                 code=ADVICE,
                 message=_(
@@ -202,6 +203,7 @@ def _idle_notice(
         cause=Cause.culled,
         given_at=now,
         stops_at=stops_at,
+        decision=verdict.decision,
         reason=Reason(
             code="idle",
             message=_("{words} Save your work. Using it or keeping it calls the stop off.").format(

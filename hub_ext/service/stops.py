@@ -30,6 +30,9 @@ from .refusals import beyond_announced, beyond_longest, lease_over, nothing_to_k
 STOP = "stop"
 """Kind of the intent to stop a server through the hub."""
 
+ACTED_ON = "verdict.acted_on"
+"""Kind of the event: the judgement that a stop for idleness rests on."""
+
 _LIVE = frozenset({LeaseState.running, LeaseState.noticed})
 
 
@@ -54,6 +57,7 @@ def stop(turn: Turn, lease: OpenLease, *, cause: Cause, reason: Reason) -> OpenL
     """Move an open lease that does not stop yet to stopping, or close it where nothing started."""
     if lease.state in {LeaseState.requested, LeaseState.queued, LeaseState.held}:
         return close(turn, lease, End(Cause.cancelled, reason=reason))
+    decision = _acted_on(turn, lease) if cause is Cause.culled else ""
     stopping = lease.model_copy(
         update={
             "state": LeaseState.stopping,
@@ -61,11 +65,24 @@ def stop(turn: Turn, lease: OpenLease, *, cause: Cause, reason: Reason) -> OpenL
             "stop_asked_at": turn.now,
             "cause": cause,
             "reason": reason,
+            "decision": decision,
         }
     )
     body = {"v": 1, "key": lease.key.model_dump(mode="json"), "cause": cause.value}
     turn.tx.intend(STOP, lease.id, body, at=turn.now)
     return turn.record(stopping)
+
+
+def _acted_on(turn: Turn, lease: OpenLease) -> str:
+    """Record the last look before a stop for idleness; return the decision that it belongs to.
+
+    The notice has the evidence of its own moment; what the stop rests on was seen minutes later.
+    """
+    last = turn.desk.verdicts.get(lease.id)
+    if last is None:
+        return lease.notice.decision if lease.notice is not None else ""
+    turn.note(ACTED_ON, lease, {"v": 1, "verdict": last.model_dump(mode="json")})
+    return last.decision
 
 
 def give_notice(

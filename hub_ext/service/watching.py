@@ -5,6 +5,7 @@ A batch decides nothing.
 
 from datetime import datetime, timedelta
 
+from ..idle.onrecord import MOST_AN_HOUR, OnRecord, decided, of_records
 from ..lease import (
     Device,
     LeaseId,
@@ -17,9 +18,12 @@ from ..lease import (
 )
 from .agentclocks import on_our_clock
 from .checking import check
-from .desk import Desk
+from .desk import Desk, Turn
 from .timeshares import each_share, told_apart
 from .unenforced import note_idle
+
+CHANGED = "verdict.changed"
+"""Kind of the event: another judgement is on record."""
 
 
 def take(desk: Desk, batch: SampleBatch, *, now: datetime) -> WatchList:
@@ -71,17 +75,30 @@ def _item(lease: OpenLease, held: tuple[Device, ...], node: str) -> WatchItem | 
     return WatchItem(lease_id=lease.id, devices=devices, process=lease.process)
 
 
-def judged(desk: Desk, lease_id: LeaseId, verdict: Verdict, *, now: datetime) -> None:
-    """Keep the newest verdict for those who look; a change of its state is an event."""
-    former = desk.verdicts.get(lease_id)
+def judged(desk: Desk, lease_id: LeaseId, verdict: Verdict, *, now: datetime) -> Verdict:
+    """Keep the newest verdict for those who look, and record it where it tells something new.
+
+    Returns it under its decision, as it stands on record; see `idle.onrecord`.
+    """
     with desk.turn(now) as turn:
         lease = turn.tx.lease(lease_id)
         if lease is None or not lease.open:
             desk.verdicts.pop(lease_id, None)
-            return
-        if former is None or former.state is not verdict.state:
-            body = {"v": 1, "verdict": verdict.model_dump(mode="json")}
-            turn.note("verdict.changed", lease, body)
-            if verdict.state is VerdictState.idle:
+            desk.on_record.pop(lease_id, None)
+            return verdict
+        former = desk.on_record.get(lease_id) or _recorded(turn, lease_id)
+        found = decided(lease_id, former, verdict)
+        if found.fresh:
+            body = {"v": 1, "verdict": found.verdict.model_dump(mode="json")}
+            turn.note(CHANGED, lease, body)
+            if found.began and verdict.state is VerdictState.idle:
                 note_idle(turn, lease, verdict)
-    desk.verdicts[lease_id] = verdict
+    desk.verdicts[lease_id] = found.verdict
+    desk.on_record[lease_id] = found.record
+    return found.verdict
+
+
+def _recorded(turn: Turn, lease_id: LeaseId) -> OnRecord | None:
+    """Read what a former governor recorded, so that a decision goes on over a restart."""
+    events = turn.tx.events(lease_id=lease_id, kinds=(CHANGED,), limit=MOST_AN_HOUR, newest=True)
+    return of_records([Verdict.model_validate(one.body["verdict"]) for _seq, one in events])

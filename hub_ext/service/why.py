@@ -18,6 +18,7 @@ from ..admission.protection import Shield, gives_up_hold, shield
 from ..admission.queue import NOBODY, Waiting
 from ..admission.snapshot import Snapshot, scene
 from ..i18n import _
+from ..idle.onrecord import lease_of
 from ..lease import (
     Event,
     LeaseId,
@@ -36,9 +37,11 @@ from ..policy.model import Policy
 from . import formats
 from .board import places
 from .desk import Desk
-from .dossier import MOST_EVENTS, evidence
-from .sheets.timeline import what_happened
+from .dossier import MOST_EVENTS, evidence, judgements, under
+from .sheets.timeline import decision_in, what_happened
+from .stops import ACTED_ON
 from .tickets import place_words
+from .watching import CHANGED
 from .words import cause_words, notice_words
 
 Shown = Callable[[OpenLease], bool]
@@ -46,7 +49,7 @@ Shown = Callable[[OpenLease], bool]
 MOST_RECORDED = 20
 """Things on record that are listed; the lease's page has more."""
 
-_JUDGED = frozenset({"verdict.changed", "notice.given", "notice.withdrawn"})
+_JUDGED = frozenset({CHANGED, ACTED_ON, "notice.given", "notice.withdrawn"})
 
 MOST_AHEAD = 20
 """Requests before this one that are listed; the place tells how many there are."""
@@ -70,20 +73,22 @@ class Look:
 
 @dataclass(frozen=True)
 class About:
-    """What is asked about: a lease's id, a person, or USER/SERVER, where `-` has no name."""
+    """What is asked about: a lease, a decision, a person, or USER/SERVER, where `-` has no name."""
 
     of: str
 
     def __call__(self, lease: OpenLease) -> bool:
         """Whether it is this lease, or one of that person or server."""
         if "/" not in self.of:
-            return self.of in {lease.id, lease.key.user}
+            return self.of in {lease.id, lease.key.user} or lease_of(self.of) == lease.id
         return self._server() == (lease.key.user, lease.key.server)
 
     def ended(self, tx: Tx, hub: str) -> OpenLease | None:
         """Find what ended last of it; of a person, the server without a name."""
         user, server = self._server()
-        found = tx.lease(LeaseId(self.of)) if "/" not in self.of else None
+        found = None
+        if "/" not in self.of:
+            found = tx.lease(LeaseId(self.of)) or tx.lease(lease_of(self.of))
         try:
             key = ServerKey(hub=hub, user=UserName(user), server=ServerName(server))
         except ValidationError:
@@ -122,28 +127,39 @@ def explained(look: Look, tx: Tx, wanted: About, hub: str, *, live: bool = True)
         as_of=look.snapshot.at,
         timezone=look.policy.timezone,
         live=live,
-        found=tuple(_on_record(look, tx, one) for one in found if look.shown(one)),
+        found=tuple(_on_record(look, tx, one, wanted.of) for one in found if look.shown(one)),
     )
 
 
-def _on_record(look: Look, tx: Tx, lease: OpenLease) -> Why:
-    """Add the judgement that it stands by, and what is on record, to how a lease stands."""
+def _on_record(look: Look, tx: Tx, lease: OpenLease, of: str) -> Why:
+    """Add the judgement that it stands by, and what is on record, to how a lease stands.
+
+    Of a decision it is the judgement of that decision.
+    """
     events = tx.events(lease_id=lease.id, limit=MOST_EVENTS, newest=True)
-    told = [event for _seq, event in events if event.kind in _JUDGED or _is_step(event)]
+    judged = judgements(tx, lease.id)
+    told = sorted(
+        {seq: event for seq, event in (*judged, *events) if _is_told(event)}.items(), reverse=True
+    )
     zone = look.policy.timezone
     return _explain(look, lease).model_copy(
         update={
-            "evidence": evidence(lease, events, look.verdicts.get(lease.id)),
+            "evidence": under(judged, of) or evidence(lease, judged, look.verdicts.get(lease.id)),
             "record": tuple(
                 Recorded(
                     at=event.at,
                     by=event.actor.name,
                     words=what_happened(event, zone, look.policy.currency),
+                    decision=decision_in(event),
                 )
-                for event in told[:MOST_RECORDED]
+                for _seq, event in told[:MOST_RECORDED]
             ),
         }
     )
+
+
+def _is_told(event: Event) -> bool:
+    return event.kind in _JUDGED or _is_step(event)
 
 
 def _is_step(event: Event) -> bool:
@@ -167,7 +183,7 @@ def _explain(look: Look, lease: OpenLease) -> Why:
 
 def _answer(look: Look, lease: OpenLease) -> str:
     """Say in a sentence why it is as it is: the stop that is announced, else how it came."""
-    if lease.notice is not None:
+    if lease.notice is not None and lease.state is LeaseState.noticed:
         return notice_words(lease.notice, look.policy.timezone)
     if lease.reason is not None:
         return lease.reason.message

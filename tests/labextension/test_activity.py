@@ -154,6 +154,10 @@ def test_a_governor_that_is_away_is_told_again_when_it_is_back(
         ("stream", {"text": "out of memory of what I ate"}, False),
         ("execute_input", {"code": "# CUDA out of memory"}, False),
         ("error", {}, False),
+        ("stream", {"text": "x" * 90_000 + "\nCUDA out of memory"}, True),
+        ("stream", {"text": "CUDA out of memory\n" + "x" * 90_000}, True),
+        ("stream", {"text": "x" * 19_990 + "CUDA out of memory" + "x" * 19_990}, True),
+        ("stream", {"text": "x" * 90_000}, False),
     ],
 )
 def test_only_the_words_of_libraries_tell_of_a_full_memory(

@@ -26,6 +26,7 @@ def timeline(events: Sequence[tuple[int, Event]], zone: str, currency: str) -> l
             "at": formats.instant(event.at, zone),
             "by": _by(event),
             "what": what_happened(event, zone, currency),
+            "decision": decision_in(event),
         }
         for seq, event in events
     ]
@@ -45,16 +46,26 @@ def what_happened(event: Event, zone: str, currency: str) -> str:
         return event.kind
 
 
+def decision_in(event: Event) -> str:
+    """Name the judgement of idleness that an event is of or rests on; empty where it is of none."""
+    of: object = event.body
+    for part in ("verdict", "notice", "lease"):
+        of = event.body.get(part) or of
+    if event.kind == "lease.noticed" and isinstance(of, dict):
+        of = of.get("notice")
+    return str(of.get("decision") or "") if isinstance(of, dict) else ""
+
+
 def _sentence(event: Event, zone: str, currency: str) -> str:
     match event.kind:
         case "notice.given":
             return _announced(Notice.model_validate(event.body["notice"]), zone)
         case "notice.withdrawn":
             return _withdrawn(event.body)
-        case "verdict.changed":
-            return _("Judged: {words}").format(
-                words=Verdict.model_validate(event.body["verdict"]).words
-            )
+        case "verdict.changed" | "verdict.acted_on":
+            last = _("Looked at once more before the stop: {words}")
+            head = _("Judged: {words}") if event.kind == "verdict.changed" else last
+            return head.format(words=Verdict.model_validate(event.body["verdict"]).words)
         case "charge.posted":
             return _charged(event.body, currency)
         case _ if event.kind.startswith("lease."):

@@ -76,6 +76,14 @@ def test_a_broken_counter_at_zero_is_no_reason_while_the_board_draws_power() -> 
     assert hours.verdict.held_by == "power"
 
 
+def test_one_low_reading_takes_no_veto_away_and_one_high_reading_gives_none() -> None:
+    works = Hours().pass_by(20, gpu=0, power=60_000)
+    works.pass_by(300, gpu=0, power=[400_000, 400_000, 60_000])
+    assert not works.is_idle()
+    rests = Hours().pass_by(300, gpu=0, power=[60_000, 60_000, 60_000, 60_000, 60_000, 90_000])
+    assert rests.idle_after() == Hours().pass_by(300, gpu=0, power=60_000).idle_after()
+
+
 @pytest.mark.parametrize("lost", ["gpu", "cpu"])
 def test_a_counter_that_is_not_offered_is_unknown_and_keeps(lost: str) -> None:
     hours = Hours().pass_by(300, **{lost: None})

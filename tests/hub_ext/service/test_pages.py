@@ -228,8 +228,8 @@ def test_the_why_page_has_cause_words_evidence_charge_and_timeline(read: Shown) 
     text = words(read("why/viktor/-", "teammate"))
     assert "The server was stopped to free its GPU. Idle: quiet for" in text
     assert "its GPU was idle for longer than the policy allows" in text
-    assert "quiet at most 0 % 10 min 0 s simulated" in text
-    assert "CPU of its processes quiet at most 0.000 cores 10 min 0 s process" in text
+    assert "quiet at most 0 % 16 min 0 s simulated" in text
+    assert "CPU of its processes quiet at most 0.000 cores 16 min 0 s process" in text
     assert "1080 EUR 3.60 / h vision EUR 1.08" in text
     assert "Stop announced for 2026-11-30 09:17:00 UTC" in text
     assert "Charged: EUR 1.08." in text

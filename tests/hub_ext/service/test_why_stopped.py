@@ -136,3 +136,67 @@ def test_a_notice_that_was_withdrawn_is_no_reason_after_its_owner_ended_the_serv
     (why,) = asked(core, "ada/-")
     assert why.evidence is not None
     assert why.evidence.state is VerdictState.active
+
+
+def test_one_decision_leads_from_notice_and_stop_to_the_evidence(core: SmallCore) -> None:
+    lease = core.run("ada")
+    culler = Culler()
+    minutes(core, culler, 11)
+    notice = core.lease(lease.id).notice
+    assert notice is not None
+    decision = notice.decision
+    assert decision.startswith(f"{lease.id}.")
+    minutes(core, culler, 4)
+    stopping = core.lease(lease.id)
+    assert (stopping.cause, stopping.decision) == (Cause.culled, decision)
+    (found,) = asked(core, decision)
+    assert found.lease_id == lease.id
+    assert found.evidence is not None
+    assert found.evidence.decision == decision
+    # What the stop rests on was seen after the notice, just before the stop.
+    assert found.evidence.at >= notice.stops_at
+    assert [one.decision for one in found.record[:5]] == [decision] * 5
+    text = printed(core, decision)
+    assert f"decision  {decision}" in text
+    assert "The server was stopped to free its GPU" in found.answer
+    for one in found.evidence.signals:
+        words = f"{one.name}: {one.state}, {one.value} over {one.window_s} s; {one.source}, "
+        assert f"{words}{one.age_s} s old, trust agent" in text
+
+
+def test_each_decision_leads_to_its_own_evidence(core: SmallCore) -> None:
+    lease = core.run("ada")
+    culler = Culler()
+    minutes(core, culler, 11)
+    first = core.lease(lease.id).notice
+    assert first is not None
+    core.busy[lease.id] = 80
+    minutes(core, culler, 2)
+    (idle,), (now,) = asked(core, first.decision), asked(core, lease.id)
+    assert idle.evidence is not None
+    assert now.evidence is not None
+    assert (idle.evidence.state, idle.evidence.decision) == (VerdictState.idle, first.decision)
+    assert now.evidence.state is VerdictState.active
+    assert now.evidence.decision not in {"", first.decision}
+    assert asked(core, f"{lease.id}.99")[0].evidence == now.evidence
+
+
+def test_a_decision_goes_on_over_a_restart_of_the_governor(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with SmallCore.running(state, idle=IDLE) as core:
+        lease = core.run("ada")
+        minutes(core, Culler(), 11)
+        told = core.lease(lease.id).notice
+        assert told is not None
+        now, count = core.now, len(core.events("verdict.changed"))
+    with SmallCore.running(state, idle=IDLE) as core:
+        core.now = now
+        # Nothing was judged yet: what is on record answers.
+        (found,) = asked(core, "ada/-")
+        assert found.evidence is not None
+        assert found.evidence.decision == told.decision
+        core.later(PERIOD_S)
+        culler = Culler()
+        minutes(core, culler, 1)
+        assert core.lease(lease.id).notice == told
+        assert len(core.events("verdict.changed")) == count
