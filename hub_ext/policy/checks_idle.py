@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from ..i18n import _
+from ..units import duration_text
 from .model import IdleRule, Policy, flavor_kind
-from .model_idle import OFF, window_of
+from .model_idle import LOOKS_A_LIMIT, OFF, window_of
 from .problems import Path, Problem, error, nearest, quoted, warning
 
 
@@ -25,6 +26,7 @@ def check_idle(policy: Policy) -> Iterator[Problem]:
     for (first, one), (second, other) in combinations(policy.idle.items(), 2):
         yield from _both(first, one, second, other)
     yield from _unruled(policy)
+    yield from _stops(policy)
 
 
 def _twice(name: str, rule: IdleRule) -> Iterator[Problem]:
@@ -106,3 +108,35 @@ def _unruled(policy: Policy) -> Iterator[Problem]:
             _("no rule is for {kind}, so such servers are never idle").format(kind=quoted(kind)),
             _("add it to a rule's `applies`"),
         )
+
+
+def _stops(policy: Policy) -> Iterator[Problem]:
+    """Bounds that bind nothing: a fault would then stop everybody at once."""
+    stops = policy.idle_stops
+    if stops.together_percent == _ALL:
+        yield warning(
+            ("idle_stops", "together_percent"),
+            _("no more than all servers can turn idle together, so that never holds idle stops"),
+            _("write less than 100"),
+        )
+    if stops.percent_a_pass == _ALL and stops.most_a_pass > _MANY:
+        yield warning(
+            ("idle_stops", "percent_a_pass"),
+            _("one pass may stop every server, up to {n}").format(n=stops.most_a_pass),
+            _("write less than 100, or at most {n} for `most_a_pass`").format(n=_MANY),
+        )
+    longest = max((rule.limit for rule in policy.idle.values()), default=OFF)
+    between = longest / LOOKS_A_LIMIT
+    if stops.together_within < between:
+        yield warning(
+            ("idle_stops", "together_within"),
+            _(
+                "quiet servers are judged each {span}, so those that turn idle together are missed"
+            ).format(span=duration_text(between)),
+            _("write at least {span}").format(span=duration_text(between)),
+        )
+
+
+_ALL = 100
+_MANY = 50
+"""Stops in one pass that are too many to be looked at by a person."""

@@ -12,7 +12,7 @@ from pydantic import Field, StringConstraints
 from .model_anomalies import Anomalies
 from .model_budgets import Budget, Term
 from .model_device import DevicePin
-from .model_idle import IdleRule
+from .model_idle import IdleRule, IdleStops
 from .model_images import Contents, ImageRules
 from .model_needs import Needs
 from .model_pools import Node, Pool, PoolFor, Reservable
@@ -47,6 +47,7 @@ __all__ = [
     "FlavorKind",
     "GpuFlavor",
     "IdleRule",
+    "IdleStops",
     "ImageRules",
     "Lifetime",
     "MigFlavor",
@@ -115,6 +116,8 @@ class Policy(Part):
     """Whether charges are shown or paid, and what exports call those who take part."""
     idle: dict[Name, IdleRule] = {}
     """Idle rules by name; for one server at most one."""
+    idle_stops: IdleStops = IdleStops()
+    """How many servers are stopped as idle at once, and when none is."""
     notice: NoticeTimes = NoticeTimes()
     """Announcement times that no idle rule sets."""
     starts: StartRules = StartRules()

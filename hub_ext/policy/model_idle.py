@@ -82,7 +82,41 @@ class IdleRule(Part):
     Default 7d: a week has all its days in it. `0s`: it acts at once."""
 
 
+class IdleStops(Part):
+    """How far idle stops reach at once, and when nobody is stopped as idle at all.
+
+    A counter that breaks for all looks like everybody going home.
+    """
+
+    most_a_pass: Count = 10
+    """Idle stops in one pass over all servers, at most. Default 10: a fault that nothing sees
+    shall end few servers; the next pass comes within seconds."""
+    percent_a_pass: Percent = 10
+    """Of the live servers with a GPU so many percent in one pass, at most; one is always allowed.
+    Default 10."""
+    together_least: Count = 5
+    """So many servers at least must turn idle together to hold all idle stops. Default 5: fewer
+    do so on any day, as at the end of a course."""
+    together_percent: Percent = 30
+    """More than so many percent of the live servers with a GPU must, besides. Default 30: no lunch
+    is so well attended."""
+    together_within: Lasting = timedelta(minutes=5)
+    """Servers that turn idle within so long do so together. Default 5m: the window of most
+    figures, and longer than a quiet server goes unjudged."""
+    silent_least: Count = 2
+    """So many agents at least must be silent to hold all idle stops. Default 2: one silent agent
+    is a machine that restarts; its servers are unknown and kept anyway, and what the agents of
+    other machines say is as true as before."""
+    silent_percent: Percent = 20
+    """From so many percent of silent agents on, besides. Default 20: then it is the network or
+    this governor, and what still comes through is not relied upon."""
+
+
 OFF = timedelta(0)
+
+LOOKS_A_LIMIT = 240
+"""A quiet server is judged at most so often within one limit: 4 hours of readings every 5 s
+would be read for nothing, and a notice a minute late is no harm then."""
 
 _HOUR = timedelta(hours=1)
 _WINDOW = timedelta(minutes=5)

@@ -6,28 +6,11 @@ and not of the people. Pure: it holds what earlier passes found, and knows no cl
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ..i18n import ngettext
 from ..lease import LeaseId
-
-MOST_STOPS = 10
-"""Idle stops in one pass, at most: a fault that nothing sees shall end few servers."""
-
-STOPS_PERCENT = 10
-"""Of the live servers with a GPU so many percent, at most; one is always allowed."""
-
-TOGETHER = timedelta(minutes=5)
-"""Servers that turn idle within so long do so together: quiet ones are not judged each pass."""
-
-LEAST_TOGETHER = 5
-"""So few servers may turn idle together on any day, whatever their share."""
-
-TOGETHER_PERCENT = 30
-"""More than so many percent of the live servers with a GPU do not turn idle together by chance."""
-
-SILENT_PERCENT = 20
-"""From so many percent of silent agents on, what the others say is not relied upon either."""
+from ..policy.model import IdleStops
 
 CALM_PASSES = 6
 """So many passes in a row must find no ground before the hold ends by itself."""
@@ -66,23 +49,24 @@ class Breaker:
         return self.since is not None
 
 
-def stops_a_pass(live: int) -> int:
+def stops_a_pass(live: int, stops: IdleStops) -> int:
     """Count how many servers may be stopped as idle in one pass, of so many that have a GPU."""
-    return max(1, min(MOST_STOPS, live * STOPS_PERCENT // 100))
+    return max(1, min(stops.most_a_pass, live * stops.percent_a_pass // 100))
 
 
-def weigh(breaker: Breaker, sight: Sight, now: datetime) -> Breaker:
-    """Take one pass into account."""
+def weigh(breaker: Breaker, sight: Sight, now: datetime, stops: IdleStops) -> Breaker:
+    """Take one pass into account, by what the policy says of idle stops."""
     pardoned = breaker.pardoned & (sight.idle.keys() | sight.silent)
     idle = sight.idle.keys() - pardoned
-    fresh = frozenset(one for one in idle if now - sight.idle[one] < TOGETHER)
+    fresh = frozenset(one for one in idle if now - sight.idle[one] < stops.together_within)
     still = breaker.together & idle
     live = len(sight.live)
-    together = still | (fresh if _many(fresh, live) else frozenset())
-    if not _many(together, live):
+    together = still | (fresh if _many(fresh, live, stops) else frozenset())
+    if not _many(together, live, stops):
         together = frozenset()
     silent = sight.silent - pardoned
-    if 100 * len(silent) < SILENT_PERCENT * len(sight.agents):
+    enough = 100 * len(silent) >= stops.silent_percent * len(sight.agents)
+    if len(silent) < stops.silent_least or not enough:
         silent = frozenset()
     if together or silent:
         return Breaker(
@@ -126,5 +110,6 @@ def words(breaker: Breaker) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _many(servers: frozenset[LeaseId], live: int) -> bool:
-    return len(servers) >= LEAST_TOGETHER and 100 * len(servers) > TOGETHER_PERCENT * live
+def _many(servers: frozenset[LeaseId], live: int, stops: IdleStops) -> bool:
+    share = 100 * len(servers) > stops.together_percent * live
+    return share and len(servers) >= stops.together_least

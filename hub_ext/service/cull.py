@@ -44,7 +44,7 @@ class Culler:
         self._idle: dict[LeaseId, datetime] = {}
         self._gpus: frozenset[LeaseId] = frozenset()
         self._again: set[LeaseId] = set()
-        self._left = stops_a_pass(0)
+        self._left = 1
 
     @property
     def faults(self) -> list[str]:
@@ -53,7 +53,8 @@ class Culler:
 
     def live(self, governor: Governor, now: datetime) -> tuple[LeaseId, ...]:
         """Begin a pass: leases to look at; none while no policy is in force."""
-        if governor.known_policy is None:
+        policy = governor.known_policy
+        if policy is None:
             return ()
         live = {one.id: one for one in governor.leases() if one.state in LIVE}
         self._judge.begin(live)
@@ -61,7 +62,7 @@ class Culler:
         self._idle = {one: since for one, since in self._idle.items() if one in live}
         self._gpus = frozenset(one for one, lease in live.items() if lease.pool is not None)
         self._again = set()
-        self._left = stops_a_pass(len(self._gpus))
+        self._left = stops_a_pass(len(self._gpus), policy.idle_stops)
         return tuple(live)
 
     def survey(self, governor: Governor, lease_id: LeaseId, now: datetime) -> bool:

@@ -51,7 +51,8 @@ def weigh(
         agents=frozenset(one.node for one in agents),
         silent=frozenset(one.node for one in agents if one.silent),
     )
-    former, weighed = desk.breaker, breaker.weigh(desk.breaker, sight, now)
+    former = desk.breaker
+    weighed = breaker.weigh(former, sight, now, desk.book.policy.idle_stops)
     if weighed.held and not former.held:
         _record(desk, Event(kind=HELD, at=now, body=_body(weighed)))
     elif former.held and not weighed.held:

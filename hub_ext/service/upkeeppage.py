@@ -135,6 +135,22 @@ class ReleaseIdlePage(ActPage):
         await self.do(lambda core, now: core.release_idle(reason=reason, actor=actor, now=now))
 
 
+class SwitchOnPage(ActPage):
+    """`/admin/idle/switch-on`: an idle rule on trial acts from now on."""
+
+    back = "idle-trials"
+
+    async def post(self) -> None:
+        """Record it; before the end of its trial only where the form says so."""
+        rule, early = self.get_body_argument("rule", ""), self.get_body_argument("early", "")
+        reason, actor = self.reason, self.caller.actor
+        await self.do(
+            lambda core, now: core.switch_idle_on(
+                rule, before_its_time=early == "yes", reason=reason, actor=actor, now=now
+            )
+        )
+
+
 def _unfilled() -> RefusedError:
     return RefusedError(
         "bad-request",
@@ -151,4 +167,5 @@ def handlers(prefix: str) -> list[Route]:
         (rf"{prefix}admin/exemptions", ExemptPage),
         (rf"{prefix}admin/exemptions/end", EndExemptionPage),
         (rf"{prefix}admin/idle/release", ReleaseIdlePage),
+        (rf"{prefix}admin/idle/switch-on", SwitchOnPage),
     ]

@@ -22,7 +22,7 @@ from ..idle import (
 )
 from ..lease import LeaseId, OpenLease, Verdict, VerdictState
 from ..policy.model import IdleRule
-from ..policy.model_idle import window_of
+from ..policy.model_idle import LOOKS_A_LIMIT, window_of
 from .governor import Governor
 from .stops import kind_of
 
@@ -30,10 +30,6 @@ _LOG = logging.getLogger(__name__)
 
 LONGEST_PERIOD_S = 60.0
 """Slowest agent whose readings are still looked for."""
-
-LOOKS_A_LIMIT = 240
-"""A quiet server is judged at most so often within one limit: 4 hours of readings every 5 s
-would be read for nothing, and a notice a minute late is no harm then."""
 
 
 class _Last(NamedTuple):

@@ -17,13 +17,14 @@ from ...lease import (
 )
 from ...lease.budgets import BudgetRow
 from ...lease.idling import IdleSheet
+from ...lease.trying import TrialSheet
 from ...lease.waits import WaitSheet
 from ...ledger.generations import Generation
 from ...policy.model import Policy
 from .. import formats
 from ..governor import Governor
 from ..unenforced import DayRow as UnenforcedRow
-from . import budgets, kueue, upkeep, waits
+from . import budgets, kueue, trials, upkeep, waits
 from .gpus import Drawing, drawing
 from .rows import lease_row
 from .upkeep import Upkeep
@@ -51,6 +52,7 @@ class Site:
     budgets: tuple[BudgetRow, ...] = ()
     batch: tuple[BatchLoad, ...] = ()
     idle: IdleSheet | None = None
+    trials: TrialSheet | None = None
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ def gather(governor: Governor, now: datetime) -> Site:
         budgets=governor.budgets(now=now) if policy else (),
         batch=governor.queue(now=now).batch if policy else (),
         idle=governor.idleness(now=now),
+        trials=governor.idle_trials(now=now),
         now=now,
     )
 
@@ -112,6 +115,7 @@ def sheet(site: Site, views: Sequence[LeaseView]) -> dict[str, object]:
     idle_held = site.idle.held if site.idle is not None else None
     return {
         **(upkeep.sheet(site.upkeep) if site.upkeep is not None else {}),
+        **(trials.sheet(site.trials) if site.trials is not None else {}),
         **waits.sheet(site.waits, site.policy),
         **budgets.sheet(site.budgets, zone),
         **kueue.sheet(site.batch, site.problems.get("kueue", ()), zone),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ...i18n import _
+from ...i18n import _, ngettext
 from ...lease.trying import IdleTrial, TrialPerson, TrialSheet, WouldStop
 from .. import formats
 
@@ -62,28 +62,35 @@ def standing_words(one: IdleTrial) -> str:
 
 def totals(one: IdleTrial, currency: str) -> str:
     """Sum up what it would have done."""
-    if not one.stops and not one.kept:
-        return _("It would have stopped nobody so far.")
-    said = [
-        _(
-            "It would have made {stops} stops of {servers} servers and given back {hours} GPU "
-            "hours, {money}; {again} of them were used again later, so those stops were likely "
-            "wrong."
-        ).format(
-            stops=one.stops,
-            servers=one.servers,
-            hours=formats.gpu_hours(one.unit_s),
-            money=given_words(one, currency),
-            again=one.worked_again,
+    said = [_stops(one, currency)] if one.stops else []
+    if one.worked_again:
+        said.append(
+            ngettext(
+                "{n} of these stops was likely wrong: the server was used again later.",
+                "{n} of these stops were likely wrong: the servers were used again later.",
+                one.worked_again,
+            ).format(n=one.worked_again)
         )
-    ]
     if one.kept:
         said.append(
-            _("The rule in force stopped {n} servers that it would not have stopped yet.").format(
-                n=one.kept
-            )
+            ngettext(
+                "The rule in force stopped {n} server that it would not have stopped yet.",
+                "The rule in force stopped {n} servers that it would not have stopped yet.",
+                one.kept,
+            ).format(n=one.kept)
         )
-    return " ".join(said if one.stops else said[1:])
+    return " ".join(said) or _("It would have stopped nobody so far.")
+
+
+def _stops(one: IdleTrial, currency: str) -> str:
+    head = ngettext(
+        "It would have stopped {n} server", "It would have stopped {n} servers", one.servers
+    ).format(n=one.servers)
+    if one.stops > one.servers:
+        head = _("{head}, some more than once ({stops} stops)").format(head=head, stops=one.stops)
+    return _("{head}, and given back {hours} GPU hours, {money}.").format(
+        head=head, hours=formats.gpu_hours(one.unit_s), money=given_words(one, currency)
+    )
 
 
 def given_words(of: IdleTrial | TrialPerson, currency: str) -> str:

@@ -1,26 +1,21 @@
 """The blast radius of idle stops, and the breaker: its arithmetic, pass after pass."""
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hub_ext.lease import LeaseId
-from hub_ext.service.breaker import (
-    CALM_PASSES,
-    TOGETHER,
-    Breaker,
-    Sight,
-    release,
-    stops_a_pass,
-    weigh,
-    words,
-)
+from hub_ext.policy.model import IdleStops
+from hub_ext.service import breaker as rules
+from hub_ext.service.breaker import CALM_PASSES, Breaker, Sight, release, stops_a_pass, words
 from tests.support.small_core import NOON
 
 OPEN = Breaker()
+STOPS = IdleStops()
+TOGETHER = STOPS.together_within
 LATER = NOON + timedelta(hours=3)
 
 
@@ -38,12 +33,16 @@ def sight(live: int, idle: int = 0, *, agents: int = 10, silent: int = 0) -> Sig
     )
 
 
+def weigh(breaker: Breaker, seen: Sight, now: datetime, stops: IdleStops = STOPS) -> Breaker:
+    return rules.weigh(breaker, seen, now, stops)
+
+
 @pytest.mark.parametrize(
     ("live", "most"),
     [(0, 1), (1, 1), (9, 1), (10, 1), (19, 1), (20, 2), (55, 5), (100, 10), (1000, 10)],
 )
 def test_a_pass_stops_a_tenth_at_most_ten_and_always_one(live: int, most: int) -> None:
-    assert stops_a_pass(live) == most
+    assert stops_a_pass(live, STOPS) == most
 
 
 @pytest.mark.parametrize(
@@ -75,10 +74,43 @@ def test_servers_that_turned_idle_one_after_the_other_hold_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("agents", "silent", "held"),
-    [(0, 0, False), (1, 1, True), (5, 1, True), (6, 1, False), (10, 1, False), (10, 2, True)],
+    [
+        (0, 0, False),
+        (1, 1, False),
+        (2, 1, False),
+        (2, 2, True),
+        (5, 1, False),
+        (5, 2, True),
+        (10, 1, False),
+        (10, 2, True),
+        (11, 2, False),
+        (11, 3, True),
+    ],
 )
-def test_a_fifth_of_silent_agents_holds_them_too(agents: int, silent: int, held: bool) -> None:
+def test_a_fifth_of_silent_agents_holds_them_too_but_never_one_alone(
+    agents: int, silent: int, held: bool
+) -> None:
     assert weigh(OPEN, sight(3, agents=agents, silent=silent), NOON).held == held
+
+
+def test_a_policy_sets_other_bounds() -> None:
+    careful = IdleStops.model_validate(
+        {
+            "most_a_pass": 3,
+            "percent_a_pass": 50,
+            "together_least": 2,
+            "together_percent": 50,
+            "together_within": "1h",
+            "silent_least": 1,
+            "silent_percent": 50,
+        }
+    )
+    assert [stops_a_pass(live, careful) for live in (1, 4, 100)] == [1, 2, 3]
+    late = NOON + timedelta(minutes=59)
+    assert weigh(OPEN, sight(3, 2), late, careful).together == ids(range(2))
+    assert not weigh(OPEN, sight(4, 2), late, careful).held
+    assert weigh(OPEN, sight(9, agents=2, silent=1), NOON, careful).held
+    assert not weigh(OPEN, sight(9, agents=3, silent=1), NOON, careful).held
 
 
 def test_it_holds_while_those_servers_stay_idle_however_long_that_is() -> None:
@@ -110,10 +142,10 @@ def test_an_admins_word_ends_it_and_the_same_ground_is_none_again() -> None:
 
 
 def test_the_words_name_machines_and_count_servers() -> None:
-    held = weigh(OPEN, sight(10, 6, agents=4, silent=1), NOON)
+    held = weigh(OPEN, sight(10, 6, agents=4, silent=2), NOON)
     assert words(held) == (
         "6 of 10 servers with a GPU turned idle together",
-        "1 of 4 agents is silent: n0",
+        "2 of 4 agents are silent: n0, n1",
     )
     assert words(OPEN) == ()
 
@@ -127,7 +159,7 @@ def test_nothing_is_held_without_a_ground_within_the_last_passes(
     breaker, calm = OPEN, CALM_PASSES
     for live, idle, silent in passes:
         breaker = weigh(breaker, sight(live, min(idle, live), agents=5, silent=silent), NOON)
-        ground = silent >= 1 or (min(idle, live) >= 5 and 100 * min(idle, live) > 30 * live)
+        ground = silent >= 2 or (min(idle, live) >= 5 and 100 * min(idle, live) > 30 * live)
         calm = 0 if ground else calm + 1
         assert breaker.held == (calm < CALM_PASSES)
         assert breaker.held == bool(words(breaker))

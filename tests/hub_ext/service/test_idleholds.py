@@ -99,9 +99,10 @@ def test_a_notice_that_runs_is_taken_back_and_later_given_whole(core: SmallCore)
     first = core.run("ada")
     passes.until(lambda: core.lease(first.id).state is LeaseState.noticed)
     # The only agent falls silent: nothing is known, and what was announced is not so any more.
+    # That holds nothing for others: of their machines as much is known as before.
     core.now += timedelta(minutes=5)
     passes.turn()
-    assert core.governor.idle_held is not None
+    assert core.governor.idle_held is None
     assert core.lease(first.id).state is LeaseState.running
     passes.until(lambda: core.lease(first.id).notice is not None)
     notice = core.lease(first.id).notice

@@ -1,14 +1,16 @@
 """Maintenance and exemptions on the pages: the admin's forms, and what everybody reads of them."""
 
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
-from hub_ext.lease import Actor, LeaseId
+from hub_ext.lease import Actor, LeaseId, Verdict, VerdictState
+from hub_ext.policy.load import loads
 from hub_ext.service.exempting import ExemptionWish
 from tests.hub_ext.service.test_pages import Shown, shown, words
-from tests.support.governing import Site
+from tests.support.governing import POLICY, Site
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 MAINTENANCE = {
@@ -146,3 +148,32 @@ def test_an_admin_reads_why_nobody_is_stopped_as_idle_and_lets_it_go_on(tmp_path
         assert send(served, "idle/release", "owner", reason="mine")[0] == 403
         assert send(served, "idle/release", "admin", reason="network mended")[0] == 302
         assert "Nobody is stopped as idle" not in words(served("admin", "admin"))
+
+
+def test_an_admin_reads_whom_a_new_rule_would_stop_and_switches_it_on(tmp_path: Path) -> None:
+    tried = POLICY.replace("limit: 10m", "limit: 20m").replace("trial: 0s", "trial: 2d")
+    with shown(tmp_path) as served:
+        assert "Idle rules on trial" not in words(served("admin", "admin"))
+        site(served).governor.set_policy(loads(tried), now=site(served).now)
+        lease = site(served).lease(site(served).run("vera", "one"))
+        verdict = Verdict(
+            state=VerdictState.idle,
+            rule="gpus",
+            at=site(served).now,
+            quiet_since=site(served).now,
+            limit_s=1200,
+            words="Idle: quiet for 21m.",
+        )
+        site(served).governor.would_stop(lease, "gpus", verdict, now=site(served).now)
+        page = words(served("admin", "admin"))
+        assert "Idle rules on trial" in page
+        assert "limit: 10m -> 20m" in page
+        assert "It would have stopped 1 server, and given back" in page
+        assert "Idle: quiet for 21m." in page
+        said = {"rule": "gpus", "reason": "agreed"}
+        assert send(served, "idle/switch-on", "owner", **said, early="yes")[0] == 403
+        assert send(served, "idle/switch-on", "admin", **said)[0] == 409
+        assert send(served, "idle/switch-on", "admin", rule="gpus", early="yes")[0] == 400
+        assert send(served, "idle/switch-on", "admin", **said, early="yes")[0] == 302
+        assert "Idle rules on trial" not in words(served("admin", "admin"))
+        assert site(served).governor.policy.idle["gpus"].limit == timedelta(minutes=20)
