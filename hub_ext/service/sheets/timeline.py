@@ -13,9 +13,7 @@ _OF_SERVERS = {
     "budget.unenforced": _("If budgets were enforced: {words}"),
     "verdict.unenforced": _("If idleness were enforced, a stop would be announced now."),
     "idle.would_stop": _("Idle rule {rule} is on trial and stops nobody; it would stop it now."),
-    "idle.would_end": _(
-        "Used again, or over, since idle rule {rule} would have stopped it."
-    ),
+    "idle.would_end": _("Used again, or over, since idle rule {rule} would have stopped it."),
     "idle.would_keep": _("Idle rule {rule}, which is on trial, would not stop it now."),
     "call.unenforced": _("If quota were enforced, it would be called in now: {words}"),
     "server.adopted": _("Found running without a lease, and adopted."),
