@@ -21,11 +21,13 @@ from hub_ext.lease import (
     TeamName,
     local_text,
 )
+from hub_ext.lease.value import MOST_PURPOSE
 from hub_ext.units import accrue, bytes_text, money_text, settle
 
 from .form_choices import (
     alone_words,
     borrow_words,
+    few,
     lifetimes_of,
     longest_s,
     shown_lifetime,
@@ -44,7 +46,18 @@ from .form_standing import (
     standing_words,
     starts,
 )
-from .options import ALONE, BORROW, NO_BORROWING, NO_WAIT, OFFER, SHARED, TASK, WAIT, Options
+from .options import (
+    ALONE,
+    BORROW,
+    NO_BORROWING,
+    NO_WAIT,
+    OFFER,
+    PURPOSE,
+    SHARED,
+    TASK,
+    WAIT,
+    Options,
+)
 
 _STARTS = frozenset({Standing.guaranteed, Standing.borrowed, Standing.unmetered})
 
@@ -135,6 +148,10 @@ def render(page: Page) -> str:
         alone_field=ALONE,
         alones=[] if page.sheet is None else alone_words(page.offers),
         alone=page.chosen.alone or SHARED,
+        purpose_field=PURPOSE,
+        purposes=_purposes(page),
+        purpose=page.chosen.purpose,
+        most_purpose=MOST_PURPOSE,
         reservations_page=page.queue_page.removesuffix("queue") + "reservations",
         as_of="" if page.sheet is None else local_text(page.sheet.at, page.sheet.timezone),
     )
@@ -202,6 +219,19 @@ def _may_wait(page: Page) -> bool:
 def _may_borrow(page: Page) -> bool:
     """Whether something here may go beyond a guarantee, so that waiting for it is a choice."""
     return page.sheet is not None and any(offer.may_borrow for offer in page.offers)
+
+
+def _purposes(page: Page) -> str:
+    """Say for what a purpose has to be said; empty where this site asks for none."""
+    if page.sheet is None or not page.sheet.takes_purpose:
+        return ""
+    stays = _("It stays in your team; others see figures.")
+    asking = [offer for offer in page.offers if offer.needs_purpose]
+    if not asking:
+        return stays
+    every = len(asking) == len([offer for offer in page.offers if offer.pool is not None])
+    words = _("Has to be said.") if every else _("Has to be said for {profiles}.")
+    return " ".join((words.format(profiles=few(asking, page.offers)), stays))
 
 
 def _name(page: Page, offer: Offer) -> str:

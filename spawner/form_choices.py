@@ -53,7 +53,7 @@ def alone_words(offers: Sequence[Offer]) -> list[tuple[str, str]]:
             found.append((what, words))
         elif having:
             only = _("{title} (only {profiles})")
-            found.append((what, only.format(title=words, profiles=_few(having, offers))))
+            found.append((what, only.format(title=words, profiles=few(having, offers))))
     return found if len(found) > 1 else []
 
 
@@ -79,7 +79,7 @@ def _task_words(task: TaskChoice, offers: Sequence[Offer]) -> str:
     having = [one for one in offers if task in one.task_types]
     if len(having) == len(offers):
         return task.title
-    return _("{title} (only {profiles})").format(title=task.title, profiles=_few(having, offers))
+    return _("{title} (only {profiles})").format(title=task.title, profiles=few(having, offers))
 
 
 def span_words(seconds: int) -> str:
@@ -127,10 +127,10 @@ def _life_words(seconds: int, offers: Sequence[Offer]) -> str:
         }
         words = _("{lifetime} as {kinds}").format(lifetime=words, kinds=_(" or ").join(kinds))
     if len(long) < len(short):
-        return _("{lifetime} (only {profiles})").format(lifetime=words, profiles=_few(long, offers))
+        return _("{lifetime} (only {profiles})").format(lifetime=words, profiles=few(long, offers))
     if short:
         return _("{lifetime} (not for {profiles})").format(
-            lifetime=words, profiles=_few(short, offers)
+            lifetime=words, profiles=few(short, offers)
         )
     return words
 
@@ -140,7 +140,7 @@ def shown_lifetime(chosen: Options, lifetimes: list[tuple[str, str, int]]) -> st
     return next((value for value, _words, seconds in lifetimes if seconds == chosen.lifetime_s), "")
 
 
-def _few(some: list[Offer], offers: Sequence[Offer]) -> str:
+def few(some: list[Offer], offers: Sequence[Offer]) -> str:
     """Name some offers, with their team where another team is offered the same."""
     teams: dict[str, set[str]] = {}
     for one in offers:

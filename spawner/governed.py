@@ -22,7 +22,6 @@ from hub_ext.lease import (
     Offer,
     OfferSheet,
     UserName,
-    When,
 )
 
 from .catalogue import catalogue_in
@@ -159,7 +158,8 @@ class GovernedMixin(ReportingMixin):
         former = await self.former_liveness()
         try:
             choice = await self._choice(options)
-            grant = await self.client().ask(self._make_ask(trace, choice, former, options.when))
+            asked = self._make_ask(trace, choice, former, options)
+            grant = await self.client().ask(asked)
         except RefusedError as error:
             self.trace = trace.model_copy(update={"settled": True})
             raise self._with_queue_page(error) from error
@@ -189,16 +189,15 @@ class GovernedMixin(ReportingMixin):
         """Path of the page on which people see what waits."""
         return f"{urlsplit(self.governor_url).path.partition('/api/')[0]}/queue"
 
-    def _make_ask(
-        self, trace: Trace, choice: Choice, former: Liveness, when: When | None = None
-    ) -> Ask:
+    def _make_ask(self, trace: Trace, choice: Choice, former: Liveness, options: Options) -> Ask:
         return Ask(
             attempt_id=trace.attempt_id,
             key=self.key,
             groups=self.group_names(),
             choice=choice,
             former=former,
-            when=when,
+            when=options.when,
+            purpose=options.purpose,
         )
 
     async def _choice(self, options: Options) -> Choice:
@@ -226,7 +225,10 @@ class GovernedMixin(ReportingMixin):
         if former is not Liveness.gone:
             raise _former_lives()
         try:
-            self.client().ask_later(self._make_ask(trace, options.choice(offer.profile), former))
+            # It starts at once, so it never waits.
+            now = options.model_copy(update={"when": None})
+            choice = options.choice(offer.profile)
+            self.client().ask_later(self._make_ask(trace, choice, former, now))
         except UnreachableError as error:
             self.log.warning("Start of %s is not recorded: %s", self._log_name, error)
         self.terms = terms

@@ -12,9 +12,20 @@ from typing import Literal
 from hub_ext.errors import RefusedError, UnitError
 from hub_ext.i18n import _, ngettext
 from hub_ext.lease import Choice, ProfileName, ProjectName, TaskTypeName, TeamName, Value, When
+from hub_ext.lease.value import MOST_PURPOSE
 from hub_ext.units import parse_duration
 
-FIELDS = ("profile", "team", "project", "lifetime", "task_type", "wait", "borrow", "alone")
+FIELDS = (
+    "profile",
+    "team",
+    "project",
+    "lifetime",
+    "task_type",
+    "wait",
+    "borrow",
+    "alone",
+    "purpose",
+)
 NAMES = ("profile", "team", "project", "task_type")
 OFFER = "offer"
 """The form's radio button: profile and team in one, so that no team can be missed."""
@@ -38,6 +49,9 @@ SHARED = "no"
 ALONES: dict[str, Literal["gpu", "node"] | None] = {SHARED: None, "gpu": "gpu", "node": "node"}
 """Values of `alone`, and what each asks for."""
 
+PURPOSE = "purpose"
+"""What the server is for, in a sentence of the person's own."""
+
 NO_WAIT = "no"
 WAITS = (NO_WAIT, *When)
 """Values of `wait`: refuse it, or let it wait and then start the server, or hold a device."""
@@ -58,6 +72,8 @@ class Options(Value):
     task_type: TaskTypeName | None = None
     only_guaranteed: bool = False
     alone: Literal["gpu", "node"] | None = None
+    purpose: str = ""
+    """No part of the choice: another wording is no other wish."""
 
     def choice(self, profile: ProfileName) -> Choice:
         """Make the choice that is asked for, with the given profile."""
@@ -101,6 +117,7 @@ def read_options(raw: object) -> Options:
         task_type=None if task is None else TaskTypeName(task),
         only_guaranteed=_only_guaranteed(texts[BORROW]),
         alone=_alone(texts[ALONE]),
+        purpose=_purpose(texts[PURPOSE]),
     )
 
 
@@ -177,6 +194,15 @@ def _alone(text: str | None) -> Literal["gpu", "node"] | None:
         words = _("{value} does not say what to share with nobody: write one of {known}.")
         raise _wrong(words.format(value=_shown(text), known=", ".join(ALONES)))
     return None if text is None else ALONES[text]
+
+
+def _purpose(text: str | None) -> str:
+    words = " ".join((text or "").split())
+    if len(words) > MOST_PURPOSE or not words.isprintable():
+        raise _wrong(
+            _("A purpose is one sentence of at most {most} characters.").format(most=MOST_PURPOSE)
+        )
+    return words
 
 
 def _wrong(what: str) -> RefusedError:

@@ -20,6 +20,7 @@ from ..lease import (
     Standing,
 )
 from ..policy.catalogue import Person, choices, projects_of, resolve, teams_of
+from ..policy.purposes import takes_purpose
 from .announced import bounded, told
 from .budgets import money
 from .crossing import fitted
@@ -102,6 +103,7 @@ def offers(snapshot: Snapshot, person: Person) -> OfferSheet:
         policy_generation=snapshot.generation,
         message=None if made else refused or _nothing(person, teams),
         timezone=snapshot.policy.timezone,
+        takes_purpose=takes_purpose(snapshot.policy),
     )
 
 

@@ -9,6 +9,7 @@ from ..lease.reserving import Alone
 from ..mig.placement import count_free
 from ..policy.catalogue import Resolved, longest_for, price_of, projects_of
 from ..policy.model import Policy
+from ..policy.purposes import needs_purpose
 from ..policy.tasks import tasks_open
 from ..units import accrue, money_text, settle
 from .contract import offered
@@ -49,11 +50,16 @@ def offer(snapshot: Snapshot, resolved: Resolved, decision: Decision) -> Offer:
         description=resolved.description,
         team=resolved.team,
         project=resolved.project,
-        projects=projects_of(snapshot.policy, (resolved.team,)),
+        projects=projects_of(
+            snapshot.policy,
+            (resolved.team,),
+            at=None if resolved.pool is None else snapshot.at,
+        ),
         task_types=_tasks(snapshot, resolved),
         task_type=resolved.task_type,
         shared_out=_shared_out(snapshot.policy, resolved),
         may_borrow=may_borrow(snapshot.policy, resolved),
+        needs_purpose=needs_purpose(snapshot.policy, resolved.pool, resolved.price_micro_per_hour),
         alone=may_be_alone(snapshot.policy, resolved),
         pool=resolved.pool,
         pool_model=resolved.model,

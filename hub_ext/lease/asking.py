@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, Field
 
 from .pods import PodTerms
+from .value import Sentence
 from .words import (
     AttemptId,
     DeviceId,
@@ -72,6 +73,8 @@ class Ask(Value):
     choice: Choice
     former: Liveness = Liveness.gone
     when: When | None = None
+    purpose: Sentence = ""
+    """What it is for, in a sentence; it stays in the team and is no part of the choice."""
 
 
 class Wired(Value):

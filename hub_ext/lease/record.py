@@ -106,6 +106,8 @@ class OpenLease(Value):
     """Weight 0 to 999, frozen when it starts."""
     task_type: TaskTypeName | None = None
     """What it is for; None is unlabelled."""
+    value_class: ShortText | None = None
+    """Value class of its project when it was asked for; None is unlabelled."""
     price_micro_per_hour: int | None = None
     currency: ShortText = ""
     policy_generation: int

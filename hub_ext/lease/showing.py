@@ -77,6 +77,8 @@ class Offer(Value):
     """Where that is so and there is a choice: how it stands for each of `projects`."""
     may_borrow: bool = False
     """Whether the team may go beyond its guarantee here, so that waiting for it is a choice."""
+    needs_purpose: bool = False
+    """Whether a purpose has to be said, because of its price."""
     alone: tuple[Literal["gpu", "node"], ...] = ()
     """What its project may have without sharing it: the whole GPU, the whole machine."""
     pool: PoolName | None
@@ -124,6 +126,8 @@ class OfferSheet(Value):
     """Why there is nothing to choose, where there is nothing."""
     timezone: str = "UTC"
     """Zone in which people read instants."""
+    takes_purpose: bool = False
+    """Whether this site wants to hear what servers are for."""
     running: tuple[RunningServer, ...] = ()
     """Servers of this person that run, whose profile can be changed instead."""
 

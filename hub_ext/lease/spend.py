@@ -17,6 +17,9 @@ SpendDimension = Literal[
     "model",
     "standing",
     "taskType",
+    "valueClass",
+    "outcome",
+    "purpose",
     "month",
     "lease",
 ]

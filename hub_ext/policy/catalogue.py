@@ -3,7 +3,7 @@
 Answers are about rules alone: what is free, held or over a limit is for admission to say.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from ..errors import RefusedError
@@ -39,6 +39,7 @@ from .model import (
 )
 from .people import Person, led_by, teams_of
 from .prices import PriceSpan, price_at, price_spans, tier_of
+from .projects import has_ended, project_of, projects_of
 from .tasks import task_of
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "Resolved",
     "choices",
     "environment_of",
+    "has_ended",
     "led_by",
     "longest_for",
     "may_choose",
@@ -97,6 +99,8 @@ class Resolved(Value):
     task_title: str = ""
     weight: int = 0
     long_running: bool = False
+    value_class: str | None = None
+    """Of its project; None is unlabelled."""
     idle_rule: str | None = None
     """Idle rule of its task type, where that has one of its own."""
 
@@ -104,13 +108,6 @@ class Resolved(Value):
     def part(self) -> str | None:
         """Which part of a GPU it takes; None for whole GPUs and for none."""
         return self.mig_profile if self.shared_by is None else share_name(self.shared_by)
-
-
-def projects_of(policy: Policy, teams: Collection[str]) -> tuple[ProjectName, ...]:
-    """Projects that belong to any of these teams, in the policy's order."""
-    return tuple(
-        ProjectName(name) for name, project in policy.projects.items() if project.team in teams
-    )
 
 
 def may_use(policy: Policy, team: str, pool: str) -> bool:
@@ -192,8 +189,8 @@ def resolve(policy: Policy, person: Person, choice: Choice, at: datetime) -> Res
     """
     name = _known_profile(policy, person, choice)
     team = _team(policy, person, choice, name)
-    project = _project(policy, choice, team)
     profile = policy.profiles[name]
+    project = project_of(policy, choice, team, None if profile.pool is None else at)
     task = task_of(policy, person, choice, team, name)
     labelled = None if task is None else policy.task_types[task]
     lifetime, longest = _lifetime(policy, choice, team, name, task)
@@ -229,6 +226,7 @@ def resolve(policy: Policy, person: Person, choice: Choice, at: datetime) -> Res
         task_title="" if labelled is None else labelled.title,
         weight=0 if labelled is None else labelled.weight,
         long_running=labelled is not None and labelled.long_running,
+        value_class=None if project is None else policy.projects[project].value_class,
         idle_rule=None if labelled is None else labelled.idle,
     )
 
@@ -329,23 +327,6 @@ def _not_offered(policy: Policy, teams: Sequence[TeamName], profile: str) -> Ref
             profile=quoted(profile),
             teams=listed(teams),
             remedy=instead(profile, others),
-        ),
-        status=403,
-    )
-
-
-def _project(policy: Policy, choice: Choice, team: TeamName) -> ProjectName | None:
-    own = projects_of(policy, (team,))
-    if choice.project is None:
-        return own[0] if own else None
-    if choice.project in own:
-        return choice.project
-    raise RefusedError(
-        "not-your-project",
-        _("The team {team} has no project {project}. {remedy}").format(
-            team=quoted(team),
-            project=quoted(choice.project),
-            remedy=instead(choice.project, own),
         ),
         status=403,
     )

@@ -22,6 +22,7 @@ from .checks_shares import check_share_devices, check_shares
 from .checks_starts import check_starts
 from .checks_tasks import check_tasks
 from .checks_teams import check_teams
+from .checks_value import check_value
 from .model import Policy
 from .problems import Problem
 
@@ -46,6 +47,7 @@ def check(policy: Policy) -> tuple[Problem, ...]:
         *check_tasks(policy),
         *check_anomalies(policy),
         *check_starts(policy),
+        *check_value(policy),
         *check_shares(policy),
         *check_kube(policy),
         *check_network(policy),

@@ -35,6 +35,7 @@ from .model_statement import Statement
 from .model_tasks import TaskType
 from .model_teams import EnvironmentPin, Project, Quota, Team
 from .model_times import Mode, Modes, NoticeTimes
+from .model_value import ValueRules
 from .words import FlavorKind, Name, Part, Version, Zone
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "TaskType",
     "Team",
     "Term",
+    "ValueRules",
     "cpu_millis",
     "flavor_kind",
     "flavor_name",
@@ -112,6 +114,8 @@ class Policy(Part):
     """Dated prices. What has none is shown as "not priced"."""
     budgets: dict[Name, Budget] = {}
     """Money that teams, projects and people may spend, by name."""
+    value: ValueRules = ValueRules()
+    """What spend is held against, and who has to say what a lease is for."""
     statement: Statement = Statement()
     """Whether charges are shown or paid, and what exports call those who take part."""
     idle: dict[Name, IdleRule] = {}

@@ -9,7 +9,7 @@ from .model_images import Contents
 from .model_kube import Namespace, ObjectName, Volume
 from .model_needs import Needs
 from .model_network import Network
-from .words import Count, Digest, Gpus, Lasting, Name, Part, Word
+from .words import Count, Day, Digest, Gpus, Lasting, Name, Part, Word
 
 
 class Quota(Part):
@@ -79,6 +79,16 @@ class Project(Part):
 
     team: Name
     """The team whose quota it uses."""
+    owner: Word | None = None
+    """User who answers for its spend; absent means the leads of its team."""
+    purpose: Annotated[str, StringConstraints(max_length=300)] = ""
+    """What it is for, in a sentence, for whoever reads of its spend."""
+    value_class: Name | None = None
+    """One of `value.classes`; a lease keeps the one that it started with."""
+    ends: Day | None = None
+    """First day, in the policy's time zone, on which no GPU is given out for it any more. What runs
+    then goes on to its own end, and servers without a GPU still start, so that people reach their
+    files. Absent means no end."""
     environments: dict[Name, EnvironmentPin] = {}
     """By name; the first is the default, and a task type may name another. None means the hub's own
     environment."""

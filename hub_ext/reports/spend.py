@@ -13,6 +13,7 @@ from typing import NamedTuple, get_args
 from ..lease import Amount, LeaseId, Posting
 from ..lease.reserving import ASIDE
 from ..lease.spend import SpendDimension, SpendRow
+from ..lease.value import Outcome
 from ..metering import NO_TEAMS, Use, clip
 from ..units import SECONDS_PER_HOUR, UNITS_PER_GPU
 from .tables import measured
@@ -31,9 +32,15 @@ class LeaseFacts(NamedTuple):
 
     model: str | None = None
     task_type: str | None = None
+    value_class: str | None = None
+    has_purpose: bool = False
+    outcome: Outcome | None = None
 
 
 UNKNOWN = LeaseFacts()
+
+STATED = "stated"
+"""Name of what has a purpose, in the dimension `purpose`; None has none."""
 
 
 class Part(NamedTuple):
@@ -100,20 +107,25 @@ def rows(
 
 def name(piece: Piece, word: SpendDimension) -> str | None:
     """Give a piece's name in one dimension."""
-    match word:
-        case "taskType":
-            return piece.facts.task_type
-        case "model":
-            return piece.facts.model
-        case "month":
-            return piece.month
-        case "lease":
-            return piece.line.lease_id
-        case "standing":
-            return piece.line.standing.value
-        case _:
-            found: str | None = getattr(piece.line, word)
-            return found
+    return _NAMES[word](piece)
+
+
+_NAMES: dict[SpendDimension, Callable[[Piece], str | None]] = {
+    "team": lambda one: one.line.team,
+    "project": lambda one: one.line.project,
+    "user": lambda one: one.line.user,
+    "profile": lambda one: one.line.profile,
+    "pool": lambda one: one.line.pool,
+    "flavor": lambda one: one.line.flavor,
+    "model": lambda one: one.facts.model,
+    "standing": lambda one: one.line.standing.value,
+    "taskType": lambda one: one.facts.task_type,
+    "valueClass": lambda one: one.facts.value_class,
+    "outcome": lambda one: one.facts.outcome,
+    "purpose": lambda one: STATED if one.facts.has_purpose else None,
+    "month": lambda one: one.month,
+    "lease": lambda one: one.line.lease_id,
+}
 
 
 def _pieces_of(lines: list[Posting], facts: LeaseFacts, part: Part) -> Iterator[Piece]:

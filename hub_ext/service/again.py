@@ -6,11 +6,13 @@ from ..admission.decide import Denied, Request, decide
 from ..errors import RefusedError
 from ..i18n import _
 from ..lease import Actor, Ask, Cause, LeaseId, LeaseState, OpenLease, When
+from ..ledger.said import said
 from ..policy.catalogue import Person, resolve
 from .desk import Desk, Turn
 from .granting import asked_lease
 from .refusals import denied
 from .tickets import join, pinned
+from .valuing import check_purpose, opened
 
 
 def may_ask_again(turn: Turn, lease: OpenLease) -> bool:
@@ -66,7 +68,9 @@ def ask_again(
             choice=choice,
             when=when,
         )
-        fresh = turn.record(asked_lease(turn, asked, resolved))
+        purpose = said(turn.tx, lease.id)[0].purpose
+        check_purpose(turn, resolved, purpose)
+        fresh = opened(turn, asked_lease(turn, asked, resolved), purpose)
         return join(turn, fresh, asked, decision.reason, since)
 
 

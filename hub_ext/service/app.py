@@ -46,6 +46,7 @@ from . import (
     sharepages,
     switchpage,
     upkeeppage,
+    valuepage,
 )
 from .api.figures import MetricsHandler
 from .api.frozen import Frozen
@@ -115,6 +116,7 @@ def application(
         *sharepages.handlers(prefix),
         *upkeeppage.handlers(prefix),
         *anomalypage.handlers(prefix),
+        *valuepage.handlers(prefix),
     ]
     # The same after each restart, so that nobody has to sign in again; never the token itself.
     secret = hashlib.sha256(b"gpu-commons cookie " + hub_auth.api_token.encode()).digest()

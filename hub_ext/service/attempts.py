@@ -21,6 +21,7 @@ from ..lease import (
     Reason,
     ServerKey,
 )
+from ..ledger.said import said
 from ..policy.catalogue import Person, Resolved, resolve
 from . import devicepins
 from .closing import End, close
@@ -51,6 +52,7 @@ from .tickets import (
     still_waiting,
     wants_the_same,
 )
+from .valuing import check_purpose, note_purpose, opened
 
 Checks = Mapping[Environment, Environment | RefusedError]
 """Environments whose pin was checked before the lock: located, or why they cannot be used."""
@@ -127,7 +129,9 @@ def _answer(turn: Turn, asked: Ask, checks: Checks, *, last: bool) -> Answer:
         environment = _checked(resolved, checks)
         # It runs already, whatever has become of its environment since.
         known = None if isinstance(environment, RefusedError) else environment
+        note_purpose(turn, lease, asked.purpose)
         return recorded_late(turn, lease, asked, resolved, known)
+    check_purpose(turn, resolved, asked.purpose)
     refusal = None if lease is None else _end_former(turn, lease, asked.former)
     return refusal or _decide(turn, asked, resolved, checks, None, last=last)
 
@@ -144,6 +148,9 @@ def _of_waiting(turn: Turn, lease: OpenLease, asked: Ask, checks: Checks, *, las
     policy = turn.desk.book.policy
     if not wants_the_same(lease, asked.choice):
         resolved = resolve(policy, person, asked.choice, turn.now)
+        purpose = asked.purpose or said(turn.tx, lease.id)[0].purpose
+        check_purpose(turn, resolved, purpose)
+        asked = asked.model_copy(update={"purpose": purpose})
         close(turn, lease, End(Cause.replaced))
         return _decide(turn, asked, resolved, checks, kept_of(lease, resolved), last=last)
     try:
@@ -162,6 +169,7 @@ def _claim(
     if isinstance(environment, RefusedError):
         close(turn, lease, End(Cause.denied, reason=_reason_of(environment)))
         return environment
+    note_purpose(turn, lease, asked.purpose)
     request = Request(
         key=asked.key,
         resolved=resolved,
@@ -253,10 +261,10 @@ def _decide(
         case Admitted() if resolved.pool is not None and gates(turn.desk):
             return begin(turn, asked, request, kept, last=last)
         case Admitted() as decision:
-            lease = turn.record(asked_lease(turn, asked, resolved))
+            lease = opened(turn, asked_lease(turn, asked, resolved), asked.purpose)
             return granted(turn, lease, resolved, decision, environment)
         case Queued(reason=reason) if asked.when is not None:
-            lease = turn.record(asked_lease(turn, asked, resolved))
+            lease = opened(turn, asked_lease(turn, asked, resolved), asked.purpose)
             return still_waiting(turn, join(turn, lease, asked, reason, since, kept=kept))
         case Queued(reason=reason, retry_after_s=retry_after_s):
             _record_refusal(turn, asked, resolved, reason, Cause.not_queued)

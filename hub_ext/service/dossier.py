@@ -37,6 +37,14 @@ class Dossier(Value):
     may_ask_again: bool = False
     """It was called in, and can wait again in its old place."""
 
+    @property
+    def lease(self) -> OpenLease:
+        """The lease itself, open or closed."""
+        lease = self.view.lease or self.view.ended
+        if lease is None:
+            raise LookupError("a dossier without a lease")
+        return lease
+
 
 def dossier(desk: Desk, lease_id: LeaseId, *, now: datetime) -> Dossier:
     """Gather what is known of one lease, open or closed.

@@ -11,6 +11,7 @@ from ..admission.offer import model_title
 from ..i18n import _, ngettext
 from ..lease import Device, LeaseState, Standing, local_text
 from ..lease.reserving import CORRECTION, REST, UNUSED
+from ..lease.value import Outcome
 from ..units import SECONDS_PER_HOUR, UNITS_PER_GPU, gpus_text, money_text
 from .slots import SLOT
 
@@ -135,6 +136,16 @@ def line_words(flavor: str) -> str:
         REST["gpu"]: _("rest of the GPU, kept empty"),
         REST["node"]: _("rest of the machine, kept empty"),
     }.get(flavor, "")
+
+
+def outcome_words(outcome: Outcome) -> str:
+    """What came of a lease."""
+    words: dict[Outcome, str] = {
+        "useful": _("useful"),
+        "failed": _("failed"),
+        "abandoned": _("abandoned"),
+    }
+    return words[outcome]
 
 
 def state_words(state: LeaseState) -> str:

@@ -49,6 +49,7 @@ def asked_lease(turn: Turn, asked: Ask, resolved: Resolved) -> OpenLease:
         currency=resolved.currency,
         policy_generation=turn.desk.book.state.generation,
         task_type=resolved.task_type,
+        value_class=resolved.value_class,
         groups=asked.groups,
         alone=resolved.choice.alone if resolved.pool is not None else None,
     )
@@ -69,6 +70,7 @@ def renewed(turn: Turn, lease: OpenLease, asked: Ask, resolved: Resolved) -> Ope
             "currency": resolved.currency,
             "policy_generation": turn.desk.book.state.generation,
             "task_type": resolved.task_type,
+            "value_class": resolved.value_class,
             "alone": resolved.choice.alone if resolved.pool is not None else None,
         }
     )
@@ -152,6 +154,7 @@ def recorded_late(
             "currency": resolved.currency,
             "policy_generation": turn.desk.book.state.generation,
             "task_type": resolved.task_type,
+            "value_class": resolved.value_class,
             "reason": None,
         }
     )

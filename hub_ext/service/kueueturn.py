@@ -20,6 +20,7 @@ from .kueueunfit import unfit
 from .kueueunfit import why as why_of
 from .refusals import RETRY_S, would_queue
 from .tickets import join, still_waiting
+from .valuing import opened
 
 TOO_MANY = 429
 """Status of "not now": the hub does not count it towards its own exit."""
@@ -143,7 +144,7 @@ def begin(
     lease = asked_lease(turn, asked, request.resolved)
     # What cannot be a pod is refused before Kueue is asked.
     terms(turn, lease, request.resolved)
-    lease = turn.record(lease)
+    lease = opened(turn, lease, asked.purpose)
     reason, closed = why_of(turn, lease), unfit(turn, lease) is not None
     if (closed or book.blocked(turn.now)) and asked.when is None:
         return not_queued(turn, lease, reason)

@@ -1,12 +1,13 @@
 """What reports tell of leases beside their charges: read once a lease, some at a time, and kept.
 
-A lease that is closed never changes, so what was read of it stays true. It decides nothing.
+A closed lease changes no more, and what is said of it later is read again. It decides nothing.
 """
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from ..lease import LeaseId, OpenLease
+from ..ledger.said import said
 from ..ledger.store import Tx
 from ..policy.model import Policy
 from ..reports.spend import UNKNOWN, LeaseFacts
@@ -25,6 +26,10 @@ class FactsBook:
 
     _closed: dict[LeaseId, LeaseFacts] = field(default_factory=dict)
 
+    def forget(self, lease_id: LeaseId) -> None:
+        """Read a lease again when it is next asked for: more was said of it."""
+        self._closed.pop(lease_id, None)
+
     def lacking(self, tx: Tx, line_ids: Iterable[LeaseId]) -> tuple[LeaseId, ...]:
         """List the leases that lines are of and that are still to be read."""
         open_ = {lease.id for lease in tx.leases()}
@@ -36,7 +41,7 @@ class FactsBook:
         for lease_id in lease_ids:
             lease = tx.lease(lease_id)
             # What is kept unused for a reservation has lines of its own, and no lease.
-            known = UNKNOWN if lease is None else facts_of(lease, policy)
+            known = UNKNOWN if lease is None else facts_of(tx, lease, policy)
             if lease is None or not lease.open:
                 self._closed[lease_id] = known
         while len(self._closed) > MOST_KEPT:
@@ -51,7 +56,7 @@ class FactsBook:
         """
         ids = dict.fromkeys(line_ids)
         self.read(tx, self.lacking(tx, ids), policy)
-        open_ = {lease.id: facts_of(lease, policy) for lease in tx.leases()}
+        open_ = {lease.id: facts_of(tx, lease, policy) for lease in tx.leases()}
         known = ((line, lease_of(line)) for line in ids)
         return {
             line: open_[lease] if lease in open_ else self._closed.get(lease, UNKNOWN)
@@ -59,9 +64,16 @@ class FactsBook:
         }
 
 
-def facts_of(lease: OpenLease, policy: Policy | None) -> LeaseFacts:
+def facts_of(tx: Tx, lease: OpenLease, policy: Policy | None) -> LeaseFacts:
     """Take from a lease what reports tell of it; a GPU's model as it was found, else declared."""
     model = next((device.model for device in lease.devices), None)
     if model is None and policy is not None and lease.pool in policy.pools:
         model = policy.pools[lease.pool].model
-    return LeaseFacts(model=model, task_type=lease.task_type)
+    told, _at = said(tx, lease.id)
+    return LeaseFacts(
+        model=model,
+        task_type=lease.task_type,
+        value_class=lease.value_class,
+        has_purpose=bool(told.purpose),
+        outcome=told.outcome,
+    )

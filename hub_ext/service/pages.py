@@ -19,14 +19,17 @@ from ..admission.protection import LIVE
 from ..errors import RefusedError
 from ..i18n import _, ngettext
 from ..lease import LeaseId, LeaseState, LeaseView, OpenLease, ServerKey, ServerName, UserName
+from ..lease.value import LeaseValue
 from ..policy.model import Policy
 from . import formats
+from .api.value import told_of
 from .dossier import Dossier
 from .governor import Governor
 from .problems import problem_of
 from .refusals import no_such_lease, not_allowed
 from .sheets import lease as lease_sheet
 from .sheets import site
+from .sheets import value as value_sheet
 from .web import BaseHandler
 
 STATIC = Path(__file__).parent / "static"
@@ -129,12 +132,17 @@ class PageHandler(BaseHandler):
         """Show a lease; while its server stops, a browser asks again by itself, without scripts."""
         if _stops(file):
             self.set_header("Refresh", str(LOOK_AGAIN_S))
-        await self.show("lease.html", lambda: self.lease_sheet(file, policy), title=_("Why"))
+        value = await self.core.run(partial(told_of, self.caller, file.lease.id))
+        words = partial(self.lease_sheet, file, policy, value)
+        await self.show("lease.html", words, title=_("Why"))
 
-    def lease_sheet(self, file: Dossier, policy: Policy | None) -> dict[str, object]:
-        """Put a lease into words, with the form for its owner where something can be done."""
-        found = lease_sheet.sheet(file, policy)
+    def lease_sheet(
+        self, file: Dossier, policy: Policy | None, value: LeaseValue
+    ) -> dict[str, object]:
+        """Put a lease into words, with the forms for its owner where something can be done."""
         mine = self.caller.owns(file.view.server)
+        found = lease_sheet.sheet(file, policy)
+        found |= value_sheet.sheet(value, mine=mine, ran=file.lease.started_at is not None)
         looks_again = LOOK_AGAIN_S if _stops(file) else 0
         lease = file.view.lease
         form = {

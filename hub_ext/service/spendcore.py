@@ -1,4 +1,4 @@
-"""The part of the core that says what was spent, and on what.
+"""The part of the core that says what was spent, on what, and what came of it.
 
 Like the rest of the core: synchronous, in one thread, `now` with each call.
 """
@@ -6,9 +6,10 @@ Like the rest of the core: synchronous, in one thread, `now` with each call.
 from collections.abc import Collection
 from datetime import datetime
 
-from ..lease import LeaseId
+from ..lease import Actor, LeaseId, OpenLease
 from ..lease.spend import SpendDimension, SpendSheet
-from . import spending
+from ..lease.value import LeaseValue, ValueWish
+from . import spending, valuing
 from .desk import Desk
 from .spending import Stretch
 from .usage import Scope
@@ -34,3 +35,12 @@ class SpendCore:
     ) -> SpendSheet:
         """Sum up a window; see `spending.spend`."""
         return spending.spend(self._desk, scope, stretch, by, now=now)
+
+    def value_of(self, lease_id: LeaseId, *, in_team: bool, now: datetime) -> LeaseValue:
+        """Tell what was said of a lease; see `valuing.value_of`."""
+        with self._desk.turn(now) as turn:
+            return valuing.value_of(turn.tx, turn.found(lease_id), in_team=in_team)
+
+    def say(self, lease_id: LeaseId, wish: ValueWish, *, actor: Actor, now: datetime) -> OpenLease:
+        """Record what its owner says of a lease; see `valuing.say`."""
+        return valuing.say(self._desk, lease_id, wish, actor=actor, now=now)

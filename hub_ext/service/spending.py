@@ -82,7 +82,7 @@ def parts_of(desk: Desk, policy: Policy, stretch: Stretch, *, monthly: bool) -> 
 
 
 def owners_of(policy: Policy, scope: Scope) -> OwnersOf:
-    """Make the function that says who answers: the leads of a team, else whoever asks of it all.
+    """Make the function that says who answers: a project's owner, else its team's leads.
 
     A person answers for what is theirs; what names no team belongs to the scope's teams.
     """
@@ -93,7 +93,7 @@ def owners_of(policy: Policy, scope: Scope) -> OwnersOf:
         team = names.get("team")
         teams = (team,) if team is not None else scope.teams or ()
         if project := policy.projects.get(names.get("project") or ""):
-            teams = (project.team,)
+            return (project.owner,) if project.owner else _leads(policy, (project.team,))
         return _leads(policy, teams)
 
     return owners

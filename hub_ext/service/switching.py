@@ -25,6 +25,7 @@ from ..lease import (
     When,
 )
 from ..lease.switching import CHANGE_NOTICE
+from ..ledger.said import said
 from ..policy.catalogue import Person, resolve
 from .desk import Desk, Turn
 from .following import answer_now, request_of
@@ -32,6 +33,7 @@ from .granting import asked_lease
 from .refusals import denied
 from .stops import stop
 from .tickets import join, wants_the_same
+from .valuing import check_purpose, opened
 
 
 def switch(
@@ -64,6 +66,8 @@ def switch(
         decision = decide(turn.snapshot(), request_of(turn, resolved, NOBODY, now, None))
         if isinstance(decision, Denied):
             raise denied(decision.reason)
+        purpose = said(turn.tx, lease.id)[0].purpose
+        check_purpose(turn, resolved, purpose)
         asked = Ask(
             attempt_id=f"switch-{desk.new_id()}",
             key=lease.key,
@@ -72,7 +76,7 @@ def switch(
             when=When.start,
         )
         fresh = asked_lease(turn, asked, resolved).model_copy(update={"replaces": lease.id})
-        return join(turn, turn.record(fresh), asked, decision.reason, now)
+        return join(turn, opened(turn, fresh, purpose), asked, decision.reason, now)
 
 
 def carry_on(turn: Turn) -> None:

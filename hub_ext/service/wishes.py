@@ -18,12 +18,14 @@ from ..lease import (
     Reason,
     When,
 )
+from ..ledger.said import said
 from ..policy.catalogue import Person, resolve
 from .closing import End, close
 from .desk import Desk, Turn
 from .granting import asked_lease
 from .refusals import denied
 from .tickets import WAITS, join, kept_of, pinned, release, settle_starts, wants_the_same
+from .valuing import check_purpose, opened
 
 
 def cancel(desk: Desk, lease_id: LeaseId, *, actor: Actor, now: datetime) -> OpenLease:
@@ -77,6 +79,8 @@ def change(
         decision = decide(turn.snapshot(), request)
         if isinstance(decision, Denied):
             raise denied(decision.reason)
+        purpose = said(turn.tx, lease.id)[0].purpose
+        check_purpose(turn, resolved, purpose)
         asked = Ask(
             attempt_id=lease.attempt_id,
             key=lease.key,
@@ -86,7 +90,7 @@ def change(
         )
         close(turn, lease, End(Cause.replaced))
         made = asked_lease(turn, asked, resolved).model_copy(update={"replaces": lease.replaces})
-        fresh = turn.record(made)
+        fresh = opened(turn, made, purpose)
         return join(turn, fresh, asked, decision.reason, since, kept=kept)
 
 

@@ -469,3 +469,15 @@ def test_in_a_browser_badge_and_outcome_follow_the_chosen_project() -> None:
         assert "would have to wait" not in head.inner_text()
         assert "can start now: its team's guarantee covers it" in outcome.inner_text()
         assert "cannot start now" not in outcome.inner_text()
+
+
+def test_a_purpose_is_asked_for_where_the_site_wants_to_hear_of_it() -> None:
+    assert "Purpose, in a sentence" not in Read(render(page(offer("small")))).words
+    dear, cheap = offer("large", needs_purpose=True), offer("small")
+    sheet = FakeGovernor(offers=[dear, cheap]).sheet("ada")
+    wanting = sheet.model_copy(update={"takes_purpose": True})
+    made = render(page(sheet=wanting, chosen=Options(purpose='tune "it"')))
+    form = Read(made)
+    assert "gpu-commons-purpose" in form.labels
+    assert "Has to be said for Profile large. It stays in your team" in form.words
+    assert 'value="tune &#34;it&#34;"' in made

@@ -44,7 +44,17 @@ def test_a_whole_choice_is_read() -> None:
         "task_type": None,
         "only_guaranteed": False,
         "alone": None,
+        "purpose": "",
     }
+
+
+def test_a_purpose_is_one_line_and_no_part_of_the_choice() -> None:
+    options = read_options({"profile": "one", "purpose": "  tune the\n segmentation "})
+    assert options.purpose == "tune the segmentation"
+    assert options.choice(ProfileName("one")) == Options().choice(ProfileName("one"))
+    for rubbish in ("x" * 201, "a\0b", "\x1b[31m"):
+        with pytest.raises(RefusedError, match="at most 200 characters"):
+            read_options({"purpose": rubbish})
 
 
 def test_what_is_shared_with_nobody_is_read() -> None:

@@ -7,6 +7,7 @@ from ...errors import GpuCommonsError
 from ...i18n import _
 from ...lease import Event, LeaseId, OpenLease, utc_text
 from ...ledger.beside import reading
+from ...ledger.said import outside
 from ..columns import print_table
 from ..onsite import onsite
 
@@ -53,7 +54,7 @@ def show(args: argparse.Namespace) -> None:
             )
         )
     if args.json:
-        lines = [{"seq": seq, **event.model_dump(mode="json")} for seq, event in events]
+        lines = [{"seq": seq, **outside(event).model_dump(mode="json")} for seq, event in events]
         print(json.dumps({"lease": lease.model_dump(mode="json"), "events": lines}, indent=2))
         return
     for name, value in _facts(lease):

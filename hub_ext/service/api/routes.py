@@ -38,6 +38,7 @@ from .reservations import RESERVATION_ROUTES
 from .route import Query, Route
 from .shareroutes import SHARE_ROUTES
 from .spendroutes import SPEND_ROUTES
+from .valueroutes import VALUE_ROUTES
 from .waiting import (
     Again,
     AgainHandler,
@@ -180,6 +181,7 @@ ROUTES = (
     *SHARE_ROUTES,
     *ANOMALY_ROUTES,
     *SPEND_ROUTES,
+    *VALUE_ROUTES,
     Route(
         "GET",
         "servers/{user}/{server}/lease",

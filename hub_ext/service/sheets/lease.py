@@ -20,7 +20,7 @@ from .timeline import timeline
 def sheet(file: Dossier, policy: Policy | None) -> dict[str, object]:
     """Put one lease's record into words."""
     zone = policy.timezone if policy else "UTC"
-    lease = _shown(file.view)
+    lease = file.lease
     return {
         "lease": lease,
         "owner": lease.key.user,
@@ -42,13 +42,6 @@ def sheet(file: Dossier, policy: Policy | None) -> dict[str, object]:
         "simulated": any(device.simulated for device in lease.devices),
         **starving.sheet(file.view.waits_for, zone),
     }
-
-
-def _shown(view: LeaseView) -> OpenLease:
-    lease = view.lease or view.ended
-    if lease is None:
-        raise LookupError("a dossier without a lease")
-    return lease
 
 
 def answer(view: LeaseView, lease: OpenLease, zone: str) -> str:

@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from ...i18n import _
 from ...lease import Event, Notice, OpenLease, Posting, Reason, Verdict
+from ...lease.value import SAID, Said
 from .. import formats
 from ..words import cause_words
 
@@ -44,6 +45,8 @@ def _by(event: Event) -> str:
 def what_happened(event: Event, zone: str, currency: str) -> str:
     """Say one event in a sentence."""
     try:
+        if event.kind == SAID:
+            return _said(Said.model_validate(event.body["said"]))
         return _sentence(event, zone, currency)
     except (ValidationError, TypeError):
         return event.kind
@@ -76,6 +79,14 @@ def _sentence(event: Event, zone: str, currency: str) -> str:
         case _:
             words = _OF_SERVERS.get(event.kind)
             return words.format(**event.body) if words is not None else event.kind
+
+
+def _said(told: Said) -> str:
+    """Tell that something was said; the text itself is for the team."""
+    if told.outcome is not None:
+        words = _("Its owner says what came of it: {outcome}.")
+        return words.format(outcome=formats.outcome_words(told.outcome))
+    return _("Its owner says what it is for.")
 
 
 def _announced(notice: Notice, zone: str) -> str:

@@ -77,6 +77,8 @@ MATRIX: dict[str, tuple[int, set[str], int]] = {
     "GET usage": (200, PEOPLE, 403),
     "GET usage of the team": (200, ADMINS | {"lead"}, 403),
     "GET usage of all": (200, ADMINS, 403),
+    "GET leases/{lease_id}/value": (200, OWNERS | {"lead"}, 404),
+    "POST leases/{lease_id}/value": (200, OWNERS, 404),
     "GET spend": (200, PEOPLE, 403),
     "GET spend of the team": (200, ADMINS | {"lead"}, 403),
     "GET spend of all": (200, ADMINS, 403),
@@ -134,6 +136,7 @@ BY_HAND: dict[str, dict[str, object]] = {
 
 SAID: dict[str, dict[str, object]] = {
     "POST leases/{lease_id}/extend": {"seconds": 60},
+    "POST leases/{lease_id}/value": {"purpose": "a test", "outcome": "useful"},
     "POST servers/{user}/{server}/activity": {
         "at": "2026-11-30T09:00:00Z",
         "kernels": 1,
