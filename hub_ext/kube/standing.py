@@ -36,6 +36,11 @@ class Standing:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._names: dict[str, dict[str, str]] = {}
+        self._machines: dict[LeaseId, str] = {}
+
+    def machines(self, leases: Iterable[OpenLease]) -> dict[LeaseId, str]:
+        """Tell on which machine the server of each lease runs, as last read."""
+        return {one.id: self._machines[one.id] for one in leases if one.id in self._machines}
 
     def servers(self, leases: Iterable[OpenLease]) -> dict[tuple[str, str], LeaseId]:
         """Tell by namespace and name which lease each pod is of, as last read."""
@@ -61,6 +66,7 @@ class Standing:
             if place is not None:
                 homes.setdefault(place, []).append(lease)
         found: dict[LeaseId, Liveness] = {}
+        self._machines = {}
         for namespace, own in homes.items():
             try:
                 found |= await self._within(namespace, own)
@@ -93,24 +99,34 @@ class Standing:
         others = [lease for lease in own if _granted(lease) is None]
         found: dict[LeaseId, Liveness] = {}
         if granted:
-            seen = await self._by_lease(namespace)
+            seen = await self._by_lease(namespace, granted)
             found = {one.id: seen.get(label_value(one.id), Liveness.gone) for one in granted}
             others += [one for one in granted if label_value(one.id) not in seen]
         if others:
             servers = await listed(self._api, f"/api/v1/namespaces/{namespace}/pods", SERVERS)
             for lease in others:
-                theirs = [pod_liveness(pod) for pod in servers if _is_of(pod, lease)]
+                theirs = [pod for pod in servers if _is_of(pod, lease)]
+                for pod in theirs:
+                    self._note_machine(lease.id, pod)
                 if theirs:
-                    found[lease.id] = min(theirs, key=_STRONGEST.index)
+                    found[lease.id] = min(map(pod_liveness, theirs), key=_STRONGEST.index)
         return found
 
-    async def _by_lease(self, namespace: str) -> dict[str, Liveness]:
+    def _note_machine(self, lease_id: LeaseId, pod: Pod) -> None:
+        node = (pod.get("spec") or {}).get("nodeName")
+        if node and pod_liveness(pod) is not Liveness.gone:
+            self._machines[lease_id] = str(node)
+
+    async def _by_lease(self, namespace: str, granted: Iterable[OpenLease]) -> dict[str, Liveness]:
         """Tell by lease; of several pods of one lease the one counts that proves least."""
+        known = {label_value(one.id): one.id for one in granted}
         seen: dict[str, Liveness] = {}
         names = self._names[namespace] = dict[str, str]()
         for pod in await listed(self._api, f"/api/v1/namespaces/{namespace}/pods", LABEL_LEASE):
             lease = _lease_of(pod)
             names[str(pod["metadata"]["name"])] = lease
+            if lease in known:
+                self._note_machine(known[lease], pod)
             both = (pod_liveness(pod), seen.get(lease, Liveness.gone))
             seen[lease] = min(both, key=_STRONGEST.index)
         return seen

@@ -47,6 +47,7 @@ class HeldFor:
     """Machines whose kubelet named a container; each lease is asked for with every batch, so
     looking through what all kubelets told is too dear."""
     _places: dict[LeaseId, list[Place]] = field(default_factory=dict)
+    _machines: dict[LeaseId, str] = field(default_factory=dict)
 
     def take(self, batch: SampleBatch, now: datetime) -> None:
         """Take what a machine's kubelet tells; where it did not answer, the last word ages."""
@@ -59,12 +60,19 @@ class HeldFor:
             for place in word.devices:
                 self._nodes.setdefault(place, set()).add(batch.node)
 
-    def take_servers(self, servers: Mapping[Place, LeaseId]) -> None:
-        """Take which lease each server's container is of."""
+    def take_servers(
+        self, servers: Mapping[Place, LeaseId], machines: Mapping[LeaseId, str]
+    ) -> None:
+        """Take which lease each server's container is of, and on which machine each lease runs."""
+        self._machines = dict(machines)
         places: dict[LeaseId, list[Place]] = {}
         for place, lease_id in servers.items():
             places.setdefault(lease_id, []).append(place)
         self._places = places
+
+    def machine(self, lease: OpenLease) -> str | None:
+        """Machine on which the server of a lease runs, as the cluster told; None is unknown."""
+        return self._machines.get(lease.id)
 
     def ids(self, lease: OpenLease, now: datetime) -> dict[DeviceId, str]:
         """Give the devices that a lease holds, each with its machine; none where none is known.

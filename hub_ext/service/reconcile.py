@@ -44,6 +44,9 @@ class Cluster(Protocol):
     def servers(self, leases: Iterable[OpenLease]) -> Mapping[tuple[str, str], LeaseId]:
         """Tell by namespace and name which lease each pod is of, as last read."""
 
+    def machines(self, leases: Iterable[OpenLease]) -> Mapping[LeaseId, str]:
+        """Tell on which machine the server of each lease runs, as last read."""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -105,8 +108,8 @@ class Reconciler:
             told = await self._cluster.of(leases, places)
             blind = frozenset(one for one, seen in told.items() if seen is Liveness.unknown)
             probed = {**probed, **told}
-            servers = self._cluster.servers(leases)
-            await self._core.run(lambda core, _now: core.take_servers(servers))
+            servers, machines = self._cluster.servers(leases), self._cluster.machines(leases)
+            await self._core.run(lambda core, _now: core.take_servers(servers, machines))
         try:
             active = {server.key: server for server in await self._hub.servers()}
         except UnreachableError:

@@ -57,9 +57,13 @@ class SamplesCore:
         """Ids of the devices that a lease really holds, as far as anybody knows them."""
         return [device.id for device in self._desk.held_for.devices(lease, now)]
 
-    def take_servers(self, servers: Mapping[tuple[str, str], LeaseId]) -> None:
-        """Take which lease each server's container on Kubernetes is of."""
-        self._desk.held_for.take_servers(servers)
+    def take_servers(
+        self,
+        servers: Mapping[tuple[str, str], LeaseId],
+        machines: Mapping[LeaseId, str] | None = None,
+    ) -> None:
+        """Take which lease each server's container on Kubernetes is of, and where each runs."""
+        self._desk.held_for.take_servers(servers, machines or {})
 
     def judged(self, lease_id: LeaseId, verdict: Verdict, *, now: datetime) -> Verdict:
         """Keep the newest verdict of a lease, on record where it tells something new."""

@@ -111,7 +111,7 @@ def _counted(
         places=tuple((_kind(policy, one), place_of(one)) for one in every),
         left=left,
         short=frozenset(kind for kind, count in wanted.items() if left[kind] < count),
-        words=(*drift, *_differences(wanted, offers)),
+        words=(*drift, *_differences(wanted, offers), *_disagreements(wanted, told, nodes, offers)),
     )
 
 
@@ -172,3 +172,32 @@ def _differences(
             yield _("{node} offers {n} of {resource}, and the policy declares {declared}").format(
                 node=name, n=node.devices.get(resource, 0), resource=resource, declared=count
             )
+
+
+def _disagreements(
+    wanted: Mapping[_Kind, int],
+    told: Mapping[_Kind, int],
+    nodes: Collection[str],
+    offers: Mapping[str, NodeOffer] | None,
+) -> Iterable[str]:
+    """Say where a machine's agent and its kubelet, which both have spoken, count otherwise.
+
+    Parameters
+    ----------
+    told
+        How many of what is declared each machine's agent finds.
+    nodes
+        Machines whose agents have told.
+    """
+    for kind, declared_n in wanted.items():
+        name, resource = kind
+        node = None if offers is None or name not in nodes else offers.get(name)
+        if node is None or not node.ready:
+            continue
+        found, offered = told.get(kind, 0), node.devices.get(resource, 0)
+        # What is there beyond what is declared is nobody's here, and no difference.
+        if min(offered, declared_n) != found:
+            yield _(
+                "{node}: its agent finds {found} of {resource}, and its kubelet offers {offered}; "
+                "the smaller counts. Restart the device plugin there; if this stays, read its log"
+            ).format(node=name, found=found, resource=resource, offered=offered)

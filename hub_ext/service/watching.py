@@ -52,7 +52,7 @@ def take(desk: Desk, batch: SampleBatch, *, now: datetime) -> WatchList:
         leases=tuple(
             item
             for lease in leases
-            if (item := _item(lease, held.get(lease.id, ()), batch.node)) is not None
+            if (item := _item(desk, lease, held.get(lease.id, ()), batch.node)) is not None
         ),
         inventory_wanted=wanted,
         at=now,
@@ -65,14 +65,23 @@ def _held_at(lease: OpenLease, batch: SampleBatch) -> bool:
     return lease.assigned_at is not None and lease.assigned_at <= read_since
 
 
-def _item(lease: OpenLease, held: tuple[Device, ...], node: str) -> WatchItem | None:
+def _item(desk: Desk, lease: OpenLease, held: tuple[Device, ...], node: str) -> WatchItem | None:
     if not lease.holding:
         return None
     devices = tuple(device.id for device in held if device.node == node)
-    # A server without a GPU has no node in the policy; only a local one can be found at all.
-    if not devices and (lease.devices or lease.process is None):
+    if not devices and (lease.devices or not _runs_on(desk, lease, node)):
         return None
     return WatchItem(lease_id=lease.id, devices=devices, process=lease.process)
+
+
+def _runs_on(desk: Desk, lease: OpenLease, node: str) -> bool:
+    """Whether a server without a GPU may run on a node; the policy names none for it.
+
+    Its agent finds it by the mark of its processes. On a cluster only the agent of its machine is
+    asked to: another one would tell that it finds nothing.
+    """
+    machine = desk.held_for.machine(lease)
+    return machine == node if machine is not None else lease.process is not None
 
 
 def judged(desk: Desk, lease_id: LeaseId, verdict: Verdict, *, now: datetime) -> Verdict:

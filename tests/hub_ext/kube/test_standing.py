@@ -208,3 +208,23 @@ def test_a_server_that_took_a_forgotten_ones_name_stays(
     assert "deletionTimestamp" not in kube.pod()["metadata"]
     assert len(kube.deletes) == 1
     assert kube.pods() == [f"{NAMESPACE}/jupyter-l-1"]
+
+
+def test_it_is_known_on_which_machine_each_server_runs(
+    kube: FakeKube, tmp_path: Path, policy: Any
+) -> None:
+    runs, over, away = (placed(policy, number) for number in range(3))
+    away = away.model_copy(update={"key": by_hand(policy, 9).key})
+    keep(kube, runs, "Running")
+    keep(kube, over, "Succeeded")
+    keep_server(kube, away, "Running", attempt=away.attempt_id)
+
+    async def story() -> dict[LeaseId, str]:
+        standing = Standing(Api(tmp_path / "kubeconfig"))
+        try:
+            await standing.of([runs, over, away])
+            return standing.machines([runs, over, away])
+        finally:
+            await standing.close()
+
+    assert asyncio.run(story()) == {runs.id: "n1", away.id: "n1"}

@@ -15,15 +15,19 @@ from hub_ext.lease import (
     FaultSign,
     Grant,
     Inventory,
+    Liveness,
     PoolName,
     ProcessSample,
+    Report,
+    ReportKind,
     SampleBatch,
     VerdictState,
+    WatchItem,
 )
 from hub_ext.service.cull import Culler
 from hub_ext.service.usage import Scope
 from tests.hub_ext.service.test_timeshares import POLICY as TURNS
-from tests.support.governing import Site, site_in
+from tests.support.governing import POLICY, Site, site_in
 
 REAL = DeviceId("GPU-8f1c")
 WHERE = ("gpu-maps", "jupyter-vera")
@@ -236,3 +240,36 @@ def test_two_servers_that_have_a_gpu_in_turns_are_both_on_record(tmp_path: Path)
             (real,) = site.governor.view(grant.key, now=site.now).readings
             assert (real.device, real.util_percent) == (f"{REAL}::{n}", 60)
         assert site.governor.device_sheet(now=site.now).outages == ()
+
+
+def listed(site: Site, node: str, *processes: ProcessSample) -> list[WatchItem]:
+    """Let the agent of a machine report, and give what it is asked to watch."""
+    batch = SampleBatch(
+        node=node, source="nvml", sent_at=site.now, period_s=20, processes=processes
+    )
+    return list(site.governor.take_samples(batch, now=site.now).leases)
+
+
+def test_a_server_without_a_gpu_is_watched_by_the_machine_that_it_runs_on(tmp_path: Path) -> None:
+    """Nobody but the cluster knows which machine that is; until it has told, nobody is asked to."""
+    policy = POLICY.replace("applies: [gpu, mig]", "applies: [none]")
+    with site_in(tmp_path / "state", policy=policy, servers="pods") as site:
+        grant = site.ask(site.asking("vera", "cpu"))
+        told_of = Report(kind=ReportKind.started, key=grant.key, liveness=Liveness.alive)
+        site.governor.report(grant.attempt_id, told_of, now=site.now)
+        assert listed(site, "node-cpu") == []
+        site.governor.take_servers({}, {grant.lease_id: "node-cpu"})
+        assert listed(site, "node-1") == []
+        (item,) = listed(site, "node-cpu")
+        assert (item.lease_id, item.devices, item.process) == (grant.lease_id, (), None)
+        culler = Culler()
+        for _ in range(45):
+            site.later(20)
+            quiet = ProcessSample(lease_id=grant.lease_id, at=site.now, cpu_millis=2, processes=3)
+            listed(site, "node-cpu", quiet)
+            culler.look(site.governor, grant.lease_id, site.now)
+        verdict = site.governor.view(grant.key, now=site.now).verdict
+        assert verdict is not None
+        assert verdict.state is VerdictState.idle
+        site.governor.take_servers({}, {})
+        assert listed(site, "node-cpu") == [], "it moved, or nobody knows any more"

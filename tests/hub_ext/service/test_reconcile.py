@@ -293,6 +293,9 @@ class SmallCluster:
     def servers(self, _leases: Iterable[OpenLease]) -> dict[tuple[str, str], LeaseId]:
         return {}
 
+    def machines(self, _leases: Iterable[OpenLease]) -> dict[LeaseId, str]:
+        return {}
+
     async def end(self, lease: OpenLease, _places: Mapping[LeaseId, str]) -> None:
         self.ended.append(str(lease.key))
 

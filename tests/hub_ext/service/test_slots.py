@@ -91,8 +91,26 @@ def test_an_agent_that_finds_less_counts_as_well_and_no_real_id_appears() -> Non
     offers = {**node("node-1", mig=3), **node("node-2", gpu=3)}
     places, drift = bounded(RULES, (heard,), offers)
     assert count(places) == {"mig": 3, "whole": 2}
-    assert len(drift) == 1
+    assert len(drift) == 2
+    assert drift[1].startswith(
+        "node-2: its agent finds 2 of nvidia.com/gpu, and its kubelet offers 3; the smaller counts"
+    )
     assert not {one.id for one in places} & {one.id for one in found}
+
+
+@pytest.mark.parametrize(
+    ("found", "offered", "left", "named"),
+    [(3, 3, 3, False), (3, 1, 1, True), (0, 3, 0, True), (3, 5, 3, False), (0, 0, 0, False)],
+)
+def test_agent_and_kubelet_are_two_sources_and_the_smaller_counts(
+    found: int, offered: int, left: int, *, named: bool
+) -> None:
+    there = tuple(one for one in declared(RULES) if one.node == "node-2")[:found]
+    heard = Inventory(node="node-2", source="nvml", at=START, devices=there)
+    offers = {**node("node-1", mig=3), **node("node-2", gpu=offered)}
+    places, drift = bounded(RULES, (heard,), offers)
+    assert count(places)["whole"] == left
+    assert any("the smaller counts" in words for words in drift) is named
 
 
 def test_what_a_kubelet_says_is_read_as_it_stands() -> None:
