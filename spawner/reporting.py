@@ -5,6 +5,7 @@ process still lives because `stop()` or `poll()` failed.
 """
 
 from collections.abc import Awaitable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -158,8 +159,16 @@ class ReportingMixin(Spawner):
                 liveness=Liveness.alive,
                 process=self.trace.process,
                 namespace=None if place is None else place.namespace,
+                hub_started_at=self.began_at(),
             )
             self._report(self.trace, report)
+
+    def began_at(self) -> datetime | None:
+        """Say when the hub began this start; its database keeps instants without a zone."""
+        began = getattr(self.orm_spawner, "started", None)
+        if not isinstance(began, datetime):
+            return None
+        return began if began.tzinfo is not None else began.replace(tzinfo=UTC)
 
     def _report(self, trace: Trace, report: Report) -> None:
         try:

@@ -212,6 +212,8 @@ class Report(Value):
     """Why it ended, in words for its person, where the spawner knows more than an exit code."""
     namespace: ShortText | None = None
     """Where its pod is, on Kubernetes: of a start without the governor nobody else knows it."""
+    hub_started_at: AwareDatetime | None = None
+    """When the hub began this start, by its own record: it tells a later start from this one."""
     age_ms: Annotated[int, Field(ge=0, le=10**11)] = 0
     """How long ago it happened: a report may have waited for a governor that was away."""
 

@@ -124,6 +124,8 @@ class OpenLease(Value):
     replaces: LeaseId | None = None
     """The lease of the same server that ends when this one starts: a change of profile."""
     stop_asked_at: AwareDatetime | None = None
+    hub_started_at: AwareDatetime | None = None
+    """When the hub began this start, by the hub's clock; None where nobody told."""
     decision: ShortText = ""
     """The judgement of idleness that its stop rests on; empty where it rests on none."""
     cause: Cause | None = None

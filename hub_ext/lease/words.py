@@ -67,10 +67,13 @@ EDGES: dict[LeaseState, frozenset[LeaseState]] = {
     LeaseState.starting: frozenset({LeaseState.running, LeaseState.stopping, LeaseState.closed}),
     LeaseState.running: frozenset({LeaseState.noticed, LeaseState.stopping, LeaseState.closed}),
     LeaseState.noticed: frozenset({LeaseState.running, LeaseState.stopping, LeaseState.closed}),
-    LeaseState.stopping: frozenset({LeaseState.closed}),
+    LeaseState.stopping: frozenset({LeaseState.running, LeaseState.closed}),
     LeaseState.closed: frozenset(),
 }
-"""Which state may follow which. starting, running and noticed close directly only with proof."""
+"""Which state may follow which. starting, running and noticed close directly only with proof.
+
+A stop for idleness that nobody was asked for yet may be taken back, where the server works again.
+"""
 
 
 class Cause(StrEnum):

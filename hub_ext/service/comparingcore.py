@@ -16,7 +16,13 @@ class ComparingCore:
     _desk: Desk
 
     def came_up(
-        self, lease_id: LeaseId, process: ProcessRef | None, *, at: datetime, now: datetime
+        self,
+        lease_id: LeaseId,
+        process: ProcessRef | None,
+        *,
+        began: datetime | None = None,
+        at: datetime,
+        now: datetime,
     ) -> bool:
         """Record that a starting server runs; see `reporting.came_up`."""
-        return reporting.came_up(self._desk, lease_id, process, at=at, now=now)
+        return reporting.came_up(self._desk, lease_id, process, began=began, at=at, now=now)

@@ -11,9 +11,10 @@ from ..lease import Actor, LeaseId, OpenLease, Reason, Verdict
 from ..lease.idling import IdleSheet
 from ..lease.trying import TrialSheet
 from ..policy.model import IdleRule
-from . import idleholds, trials, wouldstops
+from . import idleholds, stops, trials, wouldstops
 from .breaker import Breaker
 from .desk import Desk
+from .dossier import evidence, judgements
 from .stops import kind_of
 
 
@@ -40,6 +41,18 @@ class IdleCore:
     def idleness(self, *, now: datetime) -> IdleSheet:
         """Show whether idle stops are held."""
         return idleholds.sheet(self._desk, now=now)
+
+    def evidence_of(self, lease: OpenLease, *, now: datetime) -> Verdict | None:
+        """Give the newest judgement of a lease: in memory, or as a former governor recorded it."""
+        found = self._desk.verdicts.get(lease.id)
+        if found is not None:
+            return found
+        with self._desk.turn(now) as turn:
+            return evidence(lease, judgements(turn.tx, lease.id), None)
+
+    def take_back(self, lease_id: LeaseId, reason: Reason, *, now: datetime) -> OpenLease:
+        """Take back a stop for idleness that nobody was asked for yet; see `stops.take_back`."""
+        return stops.take_back(self._desk, lease_id, reason, now=now)
 
     def unjudged(self, lease_id: LeaseId) -> None:
         """Let go of the verdict of a lease that no rule is for any more."""

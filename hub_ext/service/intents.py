@@ -6,7 +6,7 @@ settled by the core when the lease closes.
 
 import asyncio
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from ..errors import UnreachableError
 from ..lease import LeaseState, OpenLease, ServerKey
@@ -15,13 +15,17 @@ from .config import Settings
 from .forgotten import END
 from .governor import Governor
 from .hub import HubClient, HubSaid
+from .lastlook import still_stands
 from .runner import CoreRunner
 from .stops import STOP
 
 _LOG = logging.getLogger(__name__)
 
-MOST_AT_ONCE = 8
+MOST_AT_ONCE = 10
 """Stops asked of the hub at the same time; each may take it 10 s."""
+
+SAME_START = timedelta(seconds=1)
+"""Some databases of a hub keep whole seconds."""
 
 _OVER = frozenset({HubSaid.stopped, HubSaid.unknown_server})
 
@@ -44,43 +48,78 @@ async def work_intents(core: CoreRunner, hub: HubClient, settings: Settings) -> 
 async def _carry_out(
     core: CoreRunner, hub: HubClient, intent: Intent, gate: asyncio.Semaphore
 ) -> None:
+    """Make one stop: read the hub's record, look at the evidence once more, and ask."""
     async with gate:
         lease = await core.run(lambda governor, _now: governor.lease(intent.lease_id))
-        if lease is None or lease.state is not LeaseState.stopping:
-            await core.run(lambda governor, now: governor.settle(intent.id, "moot", now=now))
-            return
-        # Counted before the act: a crash in between costs one wait, not a second act at once.
-        await core.run(lambda governor, now: governor.retried(intent.id, now=now))
         key = ServerKey.model_validate(intent.body["key"])
-        if await _starts_anew(core, hub, key, lease):
-            _LOG.info("stop of %s: the hub starts it anew, which is left alone", lease.key)
-            await core.run(lambda governor, now: governor.look(intent.lease_id, now=now))
+        other = lease is not None and await _is_another_start(core, hub, key, lease)
+        turn = await core.run(lambda governor, now: _turn(governor, intent, other=other, now=now))
+        if not turn:
             return
         answer = await hub.stop_server(key)
-        _LOG.info("stop of %s: the hub says %s %s", lease.key, answer.said, answer.words)
+        _LOG.info(
+            "stop of %s%s: the hub says %s %s",
+            key,
+            _decided(intent),
+            answer.said,
+            answer.words,
+        )
         if answer.said in _OVER:
             # The spawner's report usually came first; where it was lost, this machine looks.
             await core.run(lambda governor, now: governor.look(intent.lease_id, now=now))
 
 
-async def _starts_anew(core: CoreRunner, hub: HubClient, key: ServerKey, lease: OpenLease) -> bool:
-    """Whether the hub is at a later start of the server than the one that is to stop.
+def _turn(governor: Governor, intent: Intent, *, other: bool, now: datetime) -> bool:
+    """Whether the hub is to be asked now; counted before, so that a crash costs one wait."""
+    lease = governor.lease(intent.lease_id)
+    if lease is None or lease.state is not LeaseState.stopping:
+        governor.settle(intent.id, "moot", now=now)
+        return False
+    if not other and intent.tried_at is None and not still_stands(governor, lease, now):
+        _LOG.info("stop of %s%s is taken back: it is used again", lease.key, _decided(intent))
+        return False
+    governor.retried(intent.id, now=now)
+    if other:
+        _LOG.info("stop of %s: the hub has another start of it, left alone", lease.key)
+        governor.look(intent.lease_id, now=now)
+    return not other
 
-    A stop would cancel it, which the hub answers its owner with a bare 500; left alone, they hear
-    from us why it has to wait. A stop of the start that is under way itself is made.
+
+def _decided(intent: Intent) -> str:
+    decision = intent.body.get("decision")
+    return f", decision {decision}" if decision else ""
+
+
+async def _is_another_start(
+    core: CoreRunner, hub: HubClient, key: ServerKey, lease: OpenLease
+) -> bool:
+    """Whether the hub has a later start of the server than the one that is to stop.
+
+    A stop would hit what its owner has just started, or cancel its start, which the hub answers
+    them with a bare 500; left alone, they hear from us why it has to wait. A stop of the start that
+    is under way itself is made.
     """
     try:
         there = await hub.server(key)
     except UnreachableError:
         # The stop tells what the hub says; nothing is known of a start.
         return False
-    if there is None or there.pending != "spawn":
+    if there is None:
         return False
-    if await core.run(lambda governor, _now: _is_forgotten(governor, lease)):
+    if there.pending == "spawn" and await core.run(lambda core, _now: _is_forgotten(core, lease)):
         # The hub had the server stopped before: whatever it starts is another start.
         return True
-    asked = lease.stop_asked_at
-    return asked is not None and there.started is not None and there.started > asked
+    return _is_later(there.started, lease)
+
+
+def _is_later(began: datetime | None, lease: OpenLease) -> bool:
+    """Whether a start began after the lease's own; where that is unknown, after its stop."""
+    if began is None:
+        return False
+    if lease.hub_started_at is not None:
+        # Both by the hub's clock.
+        return began - lease.hub_started_at > SAME_START
+    return lease.stop_asked_at is not None and began > lease.stop_asked_at
 
 
 def _is_forgotten(governor: Governor, lease: OpenLease) -> bool:

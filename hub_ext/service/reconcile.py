@@ -146,7 +146,7 @@ class Reconciler:
             server = active.get(lease.key)
             if lease.state is LeaseState.starting and server is not None and server.ready:
                 process = await asyncio.to_thread(self._find_process, lease)
-                await self._core.run(_came_up(lease, process, at))
+                await self._core.run(_came_up(lease, process, server.started, at))
 
     async def _follows(
         self,
@@ -215,9 +215,9 @@ def _note(lease_id: LeaseId, at: datetime) -> Callable[[Governor, datetime], Non
 
 
 def _came_up(
-    lease: OpenLease, process: ProcessRef | None, at: datetime
+    lease: OpenLease, process: ProcessRef | None, began: datetime | None, at: datetime
 ) -> Callable[[Governor, datetime], bool]:
-    return lambda core, now: core.came_up(lease.id, process, at=min(at, now), now=now)
+    return lambda core, now: core.came_up(lease.id, process, began=began, at=min(at, now), now=now)
 
 
 def _close(lease: OpenLease) -> Callable[[Governor, datetime], bool]:

@@ -47,10 +47,12 @@ def report(desk: Desk, attempt_id: str, told: Report, *, now: datetime) -> None:
 def _started(turn: Turn, lease: OpenLease, told: Report) -> None:
     lease, process = _placed(turn, lease, told), told.process or lease.process
     at = max(_happened(turn, told), lease.assigned_at or lease.requested_at)
+    began = told.hub_started_at or lease.hub_started_at
     if lease.state is LeaseState.starting:
-        _running(turn, lease, process, at)
+        _running(turn, lease, process, at, began)
     elif process != lease.process:
-        turn.record(lease.model_copy(update={"process": process, "last_seen_at": at}))
+        changes = {"process": process, "last_seen_at": at, "hub_started_at": began}
+        turn.record(lease.model_copy(update=changes))
 
 
 def _placed(turn: Turn, lease: OpenLease, told: Report) -> OpenLease:
@@ -66,7 +68,13 @@ def _placed(turn: Turn, lease: OpenLease, told: Report) -> OpenLease:
 
 
 def came_up(
-    desk: Desk, lease_id: LeaseId, process: ProcessRef | None, *, at: datetime, now: datetime
+    desk: Desk,
+    lease_id: LeaseId,
+    process: ProcessRef | None,
+    *,
+    began: datetime | None = None,
+    at: datetime,
+    now: datetime,
 ) -> bool:
     """Record that a starting server runs, of which no report came; return whether that is news.
 
@@ -78,11 +86,17 @@ def came_up(
         if lease.state is not LeaseState.starting:
             return False
         since = max(at, lease.assigned_at or lease.requested_at)
-        _running(turn, lease, process or lease.process, min(since, now))
+        _running(turn, lease, process or lease.process, min(since, now), began)
         return True
 
 
-def _running(turn: Turn, lease: OpenLease, process: ProcessRef | None, at: datetime) -> None:
+def _running(
+    turn: Turn,
+    lease: OpenLease,
+    process: ProcessRef | None,
+    at: datetime,
+    began: datetime | None,
+) -> None:
     turn.record(
         lease.model_copy(
             update={
@@ -91,6 +105,7 @@ def _running(turn: Turn, lease: OpenLease, process: ProcessRef | None, at: datet
                 "started_at": at,
                 "last_seen_at": at,
                 "process": process,
+                "hub_started_at": began,
             }
         )
     )

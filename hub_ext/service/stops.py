@@ -69,6 +69,8 @@ def stop(turn: Turn, lease: OpenLease, *, cause: Cause, reason: Reason) -> OpenL
         }
     )
     body = {"v": 1, "key": lease.key.model_dump(mode="json"), "cause": cause.value}
+    if decision:
+        body["decision"] = decision
     turn.tx.intend(STOP, lease.id, body, at=turn.now)
     return turn.record(stopping)
 
@@ -83,6 +85,22 @@ def _acted_on(turn: Turn, lease: OpenLease) -> str:
         return lease.notice.decision if lease.notice is not None else ""
     turn.note(ACTED_ON, lease, {"v": 1, "verdict": last.model_dump(mode="json")})
     return last.decision
+
+
+def take_back(desk: Desk, lease_id: LeaseId, reason: Reason, *, now: datetime) -> OpenLease:
+    """Take back a stop for idleness that nobody was asked for yet: it runs on, without a notice.
+
+    Only the intent knows whether anybody was asked, so only who carries it out may call this.
+    """
+    with desk.turn(now) as turn:
+        lease = turn.found(lease_id)
+        if lease.state is not LeaseState.stopping or lease.cause is not Cause.culled:
+            return lease
+        for intent in turn.tx.intents():
+            if intent.lease_id == lease_id and intent.kind == STOP:
+                turn.tx.settle(intent.id, "taken back", at=now)
+        changes = {"stop_asked_at": None, "cause": None, "reason": None, "decision": ""}
+        return turn.record(withdrawn(turn, lease.model_copy(update=changes), reason))
 
 
 def give_notice(

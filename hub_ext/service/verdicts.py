@@ -87,17 +87,7 @@ class Judge:
             self._last.pop(lease.id, None)
             _LOG.exception("%s could not be judged", lease.key)
             self.faults.append(str(error) or type(error).__name__)
-            return Verdict(
-                state=VerdictState.unknown,
-                rule=found[0],
-                at=reader.now,
-                quiet_since=None,
-                limit_s=None,
-                words=_(
-                    "Its readings could not be judged; the governor's log says why. Unknown is "
-                    "never idle."
-                ),
-            )
+            return _faulty(found[0], reader.now)
 
     def _judge(self, reader: Reader, found: tuple[str, IdleRule]) -> Verdict:
         name, rule = found
@@ -122,3 +112,41 @@ class Judge:
             verdict = anew if anew.state is not VerdictState.idle else verdict
         self._last[lease.id] = _Last(now, rule, clocks)
         return exempted(verdict, governor.exemption(lease, now=now), now)
+
+
+def judged_again(reader: Reader, found: tuple[str, IdleRule], former: Verdict) -> Verdict:
+    """Judge a lease once more from all that its former verdict stands on, and nothing remembered.
+
+    A fault there is unknown.
+    """
+    name, rule = found
+    lease, now = reader.lease, reader.now
+    try:
+        verdict = judge(
+            name,
+            rule,
+            lease,
+            reader.since(now - looking_again(rule, former, LONGEST_PERIOD_S)),
+            now,
+            required_devices=reader.governor.held_devices(lease, now=now),
+            kind=kind_of(lease),
+        )
+    except LedgerError:
+        raise
+    except Exception:  # noqa: BLE001 - whom nobody can judge is not stopped for idleness
+        _LOG.exception("%s could not be judged once more", lease.key)
+        verdict = _faulty(name, now)
+    return exempted(verdict, reader.governor.exemption(lease, now=now), now)
+
+
+def _faulty(rule: str, now: datetime) -> Verdict:
+    return Verdict(
+        state=VerdictState.unknown,
+        rule=rule,
+        at=now,
+        quiet_since=None,
+        limit_s=None,
+        words=_(
+            "Its readings could not be judged; the governor's log says why. Unknown is never idle."
+        ),
+    )

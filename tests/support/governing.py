@@ -219,11 +219,15 @@ class Site:
         """Ask now."""
         return self.governor.ask(asked, now=self.now)
 
-    def started(self, grant: Grant) -> ProcessRef:
-        """Let the granted server come up and be reported."""
+    def started(self, grant: Grant, began: datetime | None = None) -> ProcessRef:
+        """Let the granted server come up and be reported; `began` is by the hub's clock."""
         process = self.machine.start(self.now)
         told = Report(
-            kind=ReportKind.started, key=grant.key, liveness=Liveness.alive, process=process
+            kind=ReportKind.started,
+            key=grant.key,
+            liveness=Liveness.alive,
+            process=process,
+            hub_started_at=began,
         )
         self.governor.report(grant.attempt_id, told, now=self.now)
         return process

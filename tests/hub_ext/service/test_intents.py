@@ -5,10 +5,12 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from hub_ext.errors import UnreachableError
 from hub_ext.lease import GOVERNOR, Cause, LeaseState, Liveness, ProcessRef, Reason, ServerKey
 from hub_ext.service.hub import HubAnswer, HubClient, HubSaid, HubServer
-from hub_ext.service.intents import work_intents
+from hub_ext.service.intents import MOST_AT_ONCE, work_intents
 from hub_ext.service.runner import CoreRunner
 from hub_ext.service.stream import Stream
 from tests.support.governing import Site, site_in
@@ -27,6 +29,8 @@ class Hub(HubClient):
         self.processes: dict[ServerKey, ProcessRef] = {}
         self.starting: dict[ServerKey, datetime] = {}
         """Servers that it is starting, and since when."""
+        self.running_since: dict[ServerKey, datetime] = {}
+        """When it says that it began to start servers that run."""
         self.mute = False
         """It does not say which servers it has."""
 
@@ -36,7 +40,10 @@ class Hub(HubClient):
         since = self.starting.get(key)
         if since is not None:
             return HubServer(key=key, ready=False, pending="spawn", started=since)
-        return HubServer(key=key, ready=True, pending=None) if key in self.processes else None
+        if key not in self.processes:
+            return None
+        began = self.running_since.get(key)
+        return HubServer(key=key, ready=True, pending=None, started=began)
 
     async def stop_server(self, key: ServerKey) -> HubAnswer:
         self.asked.append(key)
@@ -175,5 +182,76 @@ def test_a_later_start_does_not_keep_a_lease_whose_server_is_gone(tmp_path: Path
         await work_intents(core, hub, site.settings)
         assert hub.asked == []
         assert site.governor.leases() == ()
+
+    tell(tmp_path, story)
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["hub told when it began", "nobody told"])
+def test_a_server_that_its_owner_started_anew_in_between_is_not_stopped(
+    tmp_path: Path, *, told: bool
+) -> None:
+    async def story(site: Site, hub: Hub, core: CoreRunner) -> None:
+        # The hub's clock is an hour ahead: only its own instants are compared.
+        began = site.now + timedelta(hours=1 if told else 0)
+        grant = site.ask(site.asking("vera"))
+        hub.processes[grant.key] = site.started(grant, began if told else None)
+        hub.running_since[grant.key] = began
+        site.governor.ask_stop(
+            grant.lease_id, cause=Cause.user, reason=WHY, actor=GOVERNOR, now=site.later(60)
+        )
+        hub.running_since[grant.key] = began + timedelta(seconds=90)
+        site.machine.end(hub.processes[grant.key])
+        site.later(60)
+        await work_intents(core, hub, site.settings)
+        assert hub.asked == [], "it is another start, whose owner asked for no stop"
+        assert site.governor.leases() == (), "the one that was to stop is gone"
+
+    tell(tmp_path, story)
+
+
+def test_the_start_that_is_meant_is_stopped_though_its_record_lost_the_fraction(
+    tmp_path: Path,
+) -> None:
+    async def story(site: Site, hub: Hub, core: CoreRunner) -> None:
+        began = site.now + timedelta(hours=1, microseconds=400_000)
+        grant = site.ask(site.asking("vera"))
+        hub.processes[grant.key] = site.started(grant, began)
+        assert site.lease(grant).hub_started_at == began
+        hub.running_since[grant.key] = began + timedelta(microseconds=600_000)
+        site.governor.ask_stop(
+            grant.lease_id, cause=Cause.user, reason=WHY, actor=GOVERNOR, now=site.later(60)
+        )
+        await work_intents(core, hub, site.settings)
+        assert hub.asked == [grant.key]
+
+    tell(tmp_path, story)
+
+
+def test_ten_stops_are_under_way_at_once_and_no_more(tmp_path: Path) -> None:
+    async def story(site: Site, hub: Hub, core: CoreRunner) -> None:
+        free, under_way, most = asyncio.Event(), 0, 0
+
+        async def slowly(key: ServerKey) -> HubAnswer:
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            if under_way == MOST_AT_ONCE:
+                free.set()
+            await free.wait()
+            # Whoever could come beside them has time to.
+            await asyncio.sleep(0.01)
+            under_way -= 1
+            hub.asked.append(key)
+            return HubAnswer(HubSaid.stopping, 202, "")
+
+        for n in range(25):
+            grant = site.ask(site.asking("sam", "cpu", server=f"s{n}"))
+            hub.processes[grant.key] = site.started(grant)
+            site.governor.ask_stop(
+                grant.lease_id, cause=Cause.user, reason=WHY, actor=GOVERNOR, now=site.now
+            )
+        hub.stop_server = slowly  # type: ignore[method-assign]
+        await work_intents(core, hub, site.settings)
+        assert (len(hub.asked), most) == (25, 10)
 
     tell(tmp_path, story)
