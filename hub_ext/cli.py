@@ -39,6 +39,7 @@ COMMANDS: dict[str, str] = {
     "reserve": _("see reservations, make one for somebody, call one off"),
     "ledger": _("verify the ledger, back it up, bring it back, move it"),
     "month": _("list closed months, close the next one, correct a charge"),
+    "report": _("report on a team's month as text, CSV or HTML for a mail"),
     "export": _("write charges of a month as FOCUS, CSV or JSON"),
     "busy": _("keep a simulated GPU busy for a while"),
     "demo": _("start a whole hub with simulated GPUs on this machine"),

@@ -29,6 +29,7 @@ from ..reports.focuschecks import faults
 from ..service.windows import Window, window
 from ..statedir import StateDir
 from ..units import MICRO, money_text
+from .files import write
 from .onsite import Onsite, add_state, onsite
 
 FORMATS: dict[str, focus.Version | None] = {
@@ -90,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
             )
         )
     made = _made(args, site, policy, stretch, inside)
-    _write(made.text, args.out)
+    write(made.text, args.out)
     sys.stderr.write("\n".join(_told(made, stretch, running)) + "\n")
     return 0
 
@@ -171,20 +172,6 @@ def _csv(columns: Sequence[str], rows: Sequence[focus.Row] | Sequence[plain.Row]
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
-
-
-def _write(text: str, target: Path | None) -> None:
-    if target is None:
-        sys.stdout.write(text)
-        return
-    beside = target.with_name(f".{target.name}.part")
-    try:
-        beside.write_text(text, encoding="utf-8", newline="")
-        beside.replace(target)
-    except OSError as error:
-        raise GpuCommonsError(
-            _("{path} cannot be written: {why}").format(path=target, why=error.strerror)
-        ) from error
 
 
 def _told(made: Export, stretch: Window, running: int) -> list[str]:

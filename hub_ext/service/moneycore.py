@@ -1,40 +1,16 @@
-"""The part of the core that gives pages of money what they are made from.
+"""The part of the core that gives pages and reports of money what they are made from.
 
-It reads alone, in one turn; sums and words are made beside the core. Synchronous, in one thread,
-`now` with each call.
+Like the rest of the core: synchronous, in one thread, `now` with each call.
 """
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple
 
-from ..lease import LeaseId, Posting
-from ..metering import Use
-from ..reports.spend import LeaseFacts
+from ..lease.monthreport import MonthReport
+from . import monthreports
 from .desk import Desk
-from .usage import Scope, reckoned
+from .grounds import Ground, ground
+from .usage import Scope
 from .windows import Window
-
-
-class Ground(NamedTuple):
-    """Charges of a window and what is known beside them, as of `now`.
-
-    `closed_until` is the end of the newest closed month.
-    """
-
-    scope: Scope
-    window: Window
-    now: datetime
-    lines: tuple[Posting, ...]
-    facts: Mapping[LeaseId, LeaseFacts]
-    used: Mapping[LeaseId, Use]
-    running: frozenset[LeaseId]
-    closed_until: datetime | None
-
-    @property
-    def end(self) -> datetime:
-        """End of what can have been charged by now."""
-        return min(self.window.end, self.now)
 
 
 class MoneyCore:
@@ -43,12 +19,11 @@ class MoneyCore:
     _desk: Desk
 
     def ground(self, scope: Scope, window: Window, *, now: datetime) -> Ground:
-        """Read charges, facts and use of a window."""
-        desk, end = self._desk, min(window.end, now)
-        with desk.turn(now) as turn:
-            lines = tuple(reckoned(turn, scope, window.start, end))
-            facts = desk.facts.of(turn.tx, (line.lease_id for line in lines), desk.book.known)
-            running = frozenset(lease.id for lease in turn.tx.leases())
-            closed = turn.tx.closed_until()
-        used = desk.samples.used_by((line.lease_id for line in lines), window.start, end)
-        return Ground(scope, window, now, lines, facts, used, running, closed)
+        """Read charges, facts and use of a window; see `ground`."""
+        return ground(self._desk, scope, window, now=now)
+
+    def month_report(
+        self, team: str, month: str, *, people: bool = True, now: datetime
+    ) -> MonthReport:
+        """Report on one month of one team; see `monthreports.make`."""
+        return monthreports.make(self._desk, team, month, people=people, now=now)

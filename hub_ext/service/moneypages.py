@@ -3,21 +3,25 @@
 Who may see one is checked here before anything is read for it; filters are in the address.
 """
 
-from collections.abc import Collection
+import asyncio
+from collections.abc import Callable, Collection
 from datetime import datetime
 from functools import partial
 from http import HTTPStatus
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from ..errors import RefusedError
 from ..i18n import _
 from ..lease import LeaseId
+from ..lease.monthreport import MonthReport
 from . import filters
 from .filters import Filters
 from .governor import Governor
 from .leasefacts import AT_ONCE
+from .monthfiles import as_csv, as_html
 from .pages import PageHandler, Route, only_admins
 from .sheets import mine, team
+from .sheets.month import sheet as month_sheet
 from .spending import Stretch
 from .usage import Scope
 
@@ -97,6 +101,43 @@ class TeamPage(MoneyHandler):
         )
 
 
+class MonthPage(MoneyHandler):
+    """`/team/<team>/month/<month>`: the report of a month, `?as=csv` or `?as=html` as a file."""
+
+    async def get(self, wanted: str, month: str) -> None:
+        """Show it, or send it as a file."""
+
+        def act(governor: Governor, now: datetime) -> MonthReport:
+            policy = governor.policy
+            if not self.caller.admin and wanted not in self.caller.leads(policy):
+                raise only_admins()
+            people = self.caller.admin or policy.statement.members
+            return governor.month_report(wanted, month, people=people, now=now)
+
+        report = await self.core.run(act)
+        form = self.get_query_argument("as", "page")
+        if form == "page":
+            title = _("Team {team}, {month}").format(team=wanted, month=report.month)
+            await self.show(
+                "month.html", lambda: month_sheet(report), title=title, here=f"team:{wanted}"
+            )
+            return
+        if form not in FILES:
+            raise _no_such_form()
+        kind, write = FILES[form]
+        text = await asyncio.to_thread(write, report)
+        name = f"gpu-commons-{report.team}-{report.month}.{form}"
+        self.set_header("Content-Type", f"{kind}; charset=utf-8")
+        self.set_header("Content-Disposition", f'attachment; filename="{quote(name)}"')
+        self.finish(text)
+
+
+FILES: dict[str, tuple[str, Callable[[MonthReport], str]]] = {
+    "csv": ("text/csv", as_csv),
+    "html": ("text/html", as_html),
+}
+
+
 def _read(some: Collection[LeaseId], governor: Governor, now: datetime) -> None:
     governor.read_facts(some, now=now)
 
@@ -109,6 +150,14 @@ def no_such_team(name: str) -> RefusedError:
             name=repr(name[:80])
         ),
         status=HTTPStatus.NOT_FOUND,
+    )
+
+
+def _no_such_form() -> RefusedError:
+    return RefusedError(
+        "unknown-form",
+        _("A month's report is a page, as=csv or as=html."),
+        status=HTTPStatus.BAD_REQUEST,
     )
 
 
@@ -125,4 +174,8 @@ def _no_people() -> RefusedError:
 
 def handlers(prefix: str) -> list[Route]:
     """Routes below `prefix`, which ends in a slash."""
-    return [(prefix, MyPage), (rf"{prefix}team/([^/]+)", TeamPage)]
+    return [
+        (prefix, MyPage),
+        (rf"{prefix}team/([^/]+)", TeamPage),
+        (rf"{prefix}team/([^/]+)/month/([^/]+)", MonthPage),
+    ]

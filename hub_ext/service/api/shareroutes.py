@@ -2,10 +2,12 @@
 
 from ...i18n import _
 from ...lease import LimitSheet, MoveSheet
+from ...lease.monthreport import MonthReport
 from ...lease.outlook import TeamOutlook
 from .outlook import OutlookHandler
 from .route import Query, Route
 from .sharing import LimitsHandler, MoveQuota, MovesHandler
+from .teammonths import TeamMonthHandler
 
 _LEADS = _("leads of the team, admins, and the service `gpu-commons-cli`")
 
@@ -29,6 +31,14 @@ SHARE_ROUTES = (
         _("Where a team's month is going: spent, agreed, likely, and when budgets are spent"),
         _LEADS,
         gives=TeamOutlook,
+    ),
+    Route(
+        "GET",
+        "teams/{team}/months/{month}",
+        TeamMonthHandler,
+        _("What a team's month came to, by project, GPU, day and person; every table adds up"),
+        _LEADS,
+        gives=MonthReport,
     ),
     Route(
         "GET",

@@ -14,15 +14,16 @@ from ...lease import Posting, Usage
 from ...lease.spend import SpendDimension, SpendRow
 from ...metering import footed
 from ...policy.model import Policy
-from ...reports import spend, tables
+from ...reports import conservation, spend, tables
 from ...reports.days import Stack, largest, stacked
 from ...reports.figures import MOST_SERIES
 from ...reports.spend import UNKNOWN, Part, Piece
 from ...units import money_text
 from .. import formats
 from ..filters import NONE, Filters, Offered, check, offered
-from ..moneycore import Ground
+from ..grounds import Ground
 from ..spending import owners_of
+from ..usage import agreeing
 from . import amounts
 
 _PERCENT = 100
@@ -97,7 +98,7 @@ def lay(
     Raises
     ------
     RefusedError
-        400 for a name that nothing here has.
+        400 for a name that nothing here has; 409 where sums do not agree.
     """
     right = offered(ground.lines, ground.facts, known)
     check(asked, right, ever=ever)
@@ -107,6 +108,7 @@ def lay(
     currency = policy.currency if policy else ""
     report = tables.Asked(ground.scope.name, ground.window.start, ground.end, ground.now, currency)
     usage = tables.usage(lines, ground.used, report, running=ground.running, by=by)
+    agreeing(conservation.within(usage))
     part = Part(ground.window.start, ground.end, ground.used)
     made = tuple(spend.pieces(lines, ground.facts, (part,)))
     return Laid(ground, asked, right, policy, lines, usage, made)

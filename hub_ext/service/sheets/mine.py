@@ -15,7 +15,7 @@ from .. import formats
 from ..access import Caller
 from ..filters import Filters, Offered
 from ..governor import Governor
-from ..moneycore import Ground
+from ..grounds import Ground
 from ..tickets import WAITS
 from ..usage import Scope
 from . import amounts, budgets, spendviews, upkeep

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from ...budget import month_name
 from ...i18n import _
 from ...lease import LeaseView, MoveSheet, OpenLease, Usage, UsageSum
 from ...lease.anomalies import Anomaly
@@ -14,7 +15,7 @@ from ...reports.tables import Dimension
 from .. import formats
 from ..filters import Filters, Offered
 from ..governor import Governor
-from ..moneycore import Ground
+from ..grounds import Ground
 from ..outlooks import TeamMoney
 from ..usage import Scope
 from . import amounts, budgets, shares, spendviews, teamhead, waits, wasted
@@ -88,6 +89,7 @@ def sheet(figures: TeamFigures, views: Sequence[LeaseView]) -> dict[str, object]
     return {
         "team": figures.team,
         "people": people,
+        "report_month": month_name(figures.ground.window.start, zone),
         **filters_sheet(figures.asked, laid.right, figures.now, zone, people=people),
         **teamhead.sheet(figures.money, laid),
         **spendviews.sheet(laid, people=people),

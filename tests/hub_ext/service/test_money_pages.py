@@ -162,3 +162,18 @@ def test_a_policy_can_keep_single_people_from_leads(tmp_path: Path) -> None:
             "team/vision?person=vision-ada", code=403
         )
         assert "vision-ada" in year("team/vision", "admin")
+
+
+def test_the_report_of_a_month_is_a_page_and_two_files_with_one_total(year: Year) -> None:
+    page = year.answer("team/vision/month/2026-10").body.decode()
+    for heading in ("by-gpu", "members"):
+        rows, total = money(page, heading)
+        assert round(sum(rows), 2) == total == 311.26
+    mail = year.answer("team/vision/month/2026-10?as=html")
+    assert b"EUR 311.26" in mail.body
+    assert "attachment" in mail.headers["Content-Disposition"]
+    sheet = year.answer("team/vision/month/2026-10?as=csv")
+    assert sheet.headers["Content-Type"].startswith("text/csv")
+    assert year.answer("team/vision/month/2026-10", "owner").code == 403
+    assert "as=csv or as=html" in year("team/vision/month/2026-10?as=pdf", code=400)
+    assert "no month that has begun" in year("team/vision/month/2027-10", code=400)

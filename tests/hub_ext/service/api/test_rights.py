@@ -97,6 +97,7 @@ MATRIX: dict[str, tuple[int, set[str], int]] = {
     "GET limits of another": (200, ADMINS, 403),
     "GET teams/{team}/moves": (200, ADMINS | {"lead"}, 403),
     "GET teams/{team}/outlook": (200, ADMINS | {"lead"}, 403),
+    "GET teams/{team}/months/{month}": (200, ADMINS | {"lead"}, 403),
     # No pool is called so: whoever may hears 409.
     "POST teams/{team}/moves": (409, ADMINS | {"lead"}, 403),
 }
@@ -187,6 +188,7 @@ def request_of(route: str, site: Site, grant: Grant) -> tuple[str, str, object]:
     path = path.replace(" of the team", "?scope=team:vision")
     path = path.replace(" of all", "?scope=all")
     path = path.replace("{device}", "GPU-of-nobody").replace("{team}", "vision")
+    path = path.replace("/months/{month}", "/months/month") if method == "GET" else path
     path = path.replace("limits of another", "limits?user=sam&group=speech")
     body: dict[str, object] | None = None
     if route in BY_HAND:
