@@ -25,6 +25,8 @@ MINUTES ?= 10
 PEOPLE ?= 50
 LANES ?= 2
 PLOTLY := hub_ext/service/static/plotly-basic.min.js
+PO := $(wildcard hub_ext/locale/*/LC_MESSAGES/gpu_commons.po)
+MO := $(PO:.po=.mo)
 LAB_SOURCES := $(shell find labextension/src labextension/style labextension/schema -type f 2>/dev/null) \
   labextension/package.json labextension/tsconfig.json
 PY_SOURCES := hub_ext spawner labextension tests config docs/conf.py
@@ -34,12 +36,13 @@ PY_SOURCES := hub_ext spawner labextension tests config docs/conf.py
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(LAB_READY) $(NPM_READY) $(PLOTLY) ## start a whole hub with simulated GPUs on 127.0.0.1
+demo: $(LAB_READY) $(NPM_READY) $(PLOTLY) $(MO) ## start a whole hub with simulated GPUs on 127.0.0.1
 	@exec $(BIN)/gpu-commons demo
 
 test: test-lab test-python ## set up and run all tests, in LANES=2 lanes side by side
 
-test-python: $(DEV_READY) $(LAB_READY) $(NPM_READY) $(PLOTLY) $(HUB55_READY)
+test-python: export LANGUAGE = en
+test-python: $(DEV_READY) $(LAB_READY) $(NPM_READY) $(PLOTLY) $(MO) $(HUB55_READY)
 	@if [ "$${CI:-}" = true ]; then nice $(BIN)/python -m tests.controlplane.build --if-possible smoke; fi
 	@timeout --foreground --kill-after=60 4200 $(BIN)/python -m pytest -m "not kube or smoke" \
 	  --numprocesses=$(LANES) --dist=loadfile --no-loadscope-reorder --max-worker-restart=1
@@ -90,7 +93,7 @@ docs: $(DEV_READY) ## build the documentation; a warning is an error
 	@$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-build: $(DEV_READY) $(LAB_BUILT) $(PLOTLY) ## build wheel and sdist, and check what is in them
+build: $(DEV_READY) $(LAB_BUILT) $(PLOTLY) $(MO) ## build wheel and sdist, and check what is in them
 	@rm -rf dist
 	@$(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
 	@$(BIN)/python -m tests.support.wheel_check dist
@@ -100,9 +103,12 @@ lab: $(LAB_READY) ## build the JupyterLab extension and install it into the envi
 release-check: build ## install what was built in clean environments: base, hub, all extras, sdist
 	@$(BIN)/python -m tests.support.release_check dist
 
-strings: $(DEV_READY) ## gather the words for translators into build/gpu_commons.pot
+strings: $(DEV_READY) ## gather the words for translators, and bring each translation's list up to date
 	@mkdir -p build
-	@$(BIN)/pybabel -q extract -F babel.cfg -o build/gpu_commons.pot hub_ext spawner
+	@$(BIN)/pybabel -q extract -F babel.cfg --no-location --sort-output -o build/gpu_commons.pot hub_ext spawner
+	@for po in $(PO); do $(BIN)/pybabel -q update -N --no-wrap --ignore-obsolete --omit-header -i build/gpu_commons.pot \
+	  -d hub_ext/locale -D gpu_commons -l $$(basename $$(dirname $$(dirname $$po))); done
+	@$(BIN)/python -m tests.support.lab_words
 
 gpu-check: $(RUN_READY) ## read the GPUs of this machine once and print what was found
 	@$(BIN)/python -m tests.support.gpu_check
@@ -157,6 +163,9 @@ $(NPM_READY): package.json package-lock.json $(NODE_READY)
 	@echo "Installing the proxy and the chart library from npm"
 	@npm ci --silent --no-audit --no-fund
 	@touch $@
+
+%.mo: %.po $(RUN_READY)
+	@$(BIN)/pybabel -q compile -i $< -o $@ 2>/dev/null
 
 $(PLOTLY): $(NPM_READY)
 	@cp node_modules/plotly.js-basic-dist-min/plotly-basic.min.js $@

@@ -139,7 +139,9 @@ def _policy_file(policy: str | Path | None, *, elsewhere: bool) -> Path | None:
 def _environment(settings: Mapping[str, object]) -> dict[str, str]:
     """Environment of the services, which read their settings from it."""
     named = {f"GPU_COMMONS_{name.upper()}": str(value) for name, value in settings.items()}
-    return {**named, **_import_path()}
+    # A hub leaves its services LANG and LC_ALL, not the two that choose words alone.
+    words = {name: os.environ[name] for name in ("LANGUAGE", "LC_MESSAGES") if name in os.environ}
+    return {**named, **words, **_import_path()}
 
 
 def _remember(site: _Site, hub: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from jinja2 import Environment as Templates
 from jinja2 import FileSystemLoader
 
-from hub_ext.i18n import _, ngettext
+from hub_ext.i18n import _, ngettext, spoken_language
 from hub_ext.lease import (
     Isolation,
     Offer,
@@ -376,4 +376,4 @@ _TEMPLATES = Templates(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.globals["_"] = _
+_TEMPLATES.globals.update(_=_, language=spoken_language())

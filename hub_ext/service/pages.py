@@ -17,7 +17,7 @@ from tornado.web import RequestHandler, StaticFileHandler
 
 from ..admission.protection import LIVE
 from ..errors import RefusedError
-from ..i18n import _, ngettext
+from ..i18n import _, ngettext, spoken_language
 from ..lease import LeaseId, LeaseState, LeaseView, OpenLease, ServerKey, ServerName, UserName
 from ..lease.value import LeaseValue
 from ..policy.model import Policy
@@ -69,7 +69,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(_=_, ngettext=ngettext)
+    environment.globals.update(_=_, ngettext=ngettext, language=spoken_language())
     return environment
 
 
