@@ -61,9 +61,13 @@ def _shared(namespace: str, rendered: AbstractSet[Spot]) -> bool:
 
 def _counts(one: Manifest) -> bool:
     """Whether a queue has Workloads that hold quota, or wait for it."""
-    status = one.get("status") or {}
+    return one["kind"] == "ClusterQueue" and _has_leases(one)
+
+
+def _has_leases(queue: Manifest) -> bool:
+    status = queue.get("status") or {}
     figures = ("reservingWorkloads", "admittedWorkloads", "pendingWorkloads")
-    return one["kind"] == "ClusterQueue" and any(status.get(key) for key in figures)
+    return any(status.get(key) for key in figures)
 
 
 def _drained(queue: Manifest, rendered: AbstractSet[Spot]) -> dict[str, Any]:
@@ -105,7 +109,10 @@ async def _used(
     found = {
         _home(spot, one)
         for spot, one in here.items()
-        if spot[0] == "LocalQueue" and ("ClusterQueue", "", one["spec"]["clusterQueue"]) in busy
+        # A project that moved keeps its ClusterQueue: a lease that was admitted at the old door
+        # counts there, and Kueue would not find it after its next start.
+        if spot[0] == "LocalQueue"
+        and (_has_leases(one) or ("ClusterQueue", "", one["spec"]["clusterQueue"]) in busy)
     }
     for home in sorted(homes - found):
         selector = _selector(home, shared=_shared(home[0], rendered))

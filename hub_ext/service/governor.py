@@ -130,7 +130,7 @@ class Governor(
             ledger=ledger,
             samples=samples,
             settings=settings,
-            book=PolicyBook(ledger),
+            book=PolicyBook(ledger, settings.kube_namespace or None),
             floor=floor_for(settings),
             kueue=book_for(settings),
             alive=alive,

@@ -18,13 +18,15 @@ from ..units import gpus_text
 from . import trialbook, trialrecord
 from .difference import difference
 from .refusals import no_policy
+from .relocated import relocated
 
 
 class PolicyBook:
     """Holds the policy in force and records each change of it."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, single: str | None = None) -> None:
         self._ledger = ledger
+        self._single = single
         self._policy: Policy | None = None
         self.declared: Policy | None = None
         self.switched = trialrecord.read(ledger)
@@ -104,7 +106,11 @@ class PolicyBook:
     ) -> int:
         """Add a generation; `around` is said in its summary before and after the difference."""
         lines = difference(old, loaded.text)
-        kept = grandfathered(loaded.policy, tx.leases())
+        leases = tx.leases()
+        kept = (
+            *grandfathered(loaded.policy, leases),
+            *relocated(loaded.policy, leases, self._single),
+        )
         before, after = around
         return tx.add_generation(
             text=loaded.text,

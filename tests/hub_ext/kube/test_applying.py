@@ -266,6 +266,36 @@ def test_rights_stay_where_servers_run_that_hold_no_gpu() -> None:
     )
 
 
+def test_the_old_home_of_a_project_that_moved_stays_while_a_lease_is_counted_there() -> None:
+    """Its ClusterQueue is the same at both doors, so it is not drained, and no door is shut."""
+    cluster, data = FakeCluster(), site_data()
+    settle(cluster, made_of())
+    data["projects"]["sky-survey"]["namespace"] = "survey"
+    moved = made_of(Policy.model_validate(data))
+    doors = "/apis/kueue.x-k8s.io/v1beta2/namespaces/gpu-sky-survey/localqueues"
+    door = cluster.objects[f"{doors}/gpu-commons"]
+    door["status"] = {"admittedWorkloads": 1}
+
+    acts = {one.spot: one.act for one in settle(cluster, moved)}
+
+    assert acts["Namespace", "", "survey"] == "create"
+    assert acts["Namespace", "", "gpu-sky-survey"] == "wait"
+    assert "drain" not in acts.values()
+    assert f"{doors}/gpu-commons" in cluster.objects
+    assert queue_of(cluster)["spec"].get("stopPolicy") in (None, "None")
+    assert [one.act for one in look(cluster, moved)] == ["wait"]
+
+    door["status"] = {"admittedWorkloads": 0}
+    cluster.pods = ["gpu-sky-survey"]
+    assert [one.act for one in settle(cluster, moved)] == ["wait"], "a server without a GPU"
+
+    cluster.pods = []
+    acts = {one.spot: one.act for one in settle(cluster, moved)}
+    assert acts["Namespace", "", "gpu-sky-survey"] == "release", "people's files stay"
+    assert f"{doors}/gpu-commons" not in cluster.objects
+    assert look(cluster, moved) == ()
+
+
 def test_a_cluster_without_kueue_can_have_everything_else() -> None:
     cluster = FakeCluster(unserved=KUEUES)
     alone = rendered(site_policy(), Site(engine="embedded"))

@@ -146,6 +146,33 @@ async def test_a_request_whose_project_gets_another_namespace_asks_there(cluster
 
 
 @told
+async def test_who_runs_or_is_held_stays_where_it_has_its_quota_and_the_next_start_goes_there(
+    cluster: Cluster,
+) -> None:
+    """A policy that gives the project another namespace moves nobody who has a device."""
+    running = await cluster.run("vera")
+    moved = loads(POLICY.replace("{team: vision}", "{team: vision, namespace: atlas}"))
+    cluster.kueue.local["atlas", "gpu-commons"] = "gc-vision"
+    uid = cluster.uid(running.lease_id)
+    await cluster.core.run(lambda core, now: core.set_policy(moved, now=now))
+    following = await cluster.run("viktor")
+    await cluster.still(lambda: cluster.uid(running.lease_id) == uid)
+    assert cluster.namespaces(running.lease_id) == ["gpu-maps"]
+    assert cluster.namespaces(following.lease_id) == ["atlas"]
+    assert following.pod is not None
+    assert following.pod.namespace == "atlas"
+    lease = await cluster.lease(running.lease_id)
+    assert lease.grant is not None
+    assert lease.grant.pod is not None
+    assert lease.grant.pod.namespace == "gpu-maps"
+    assert cluster.kueue.holding() == {running.lease_id, following.lease_id}
+    summary = await cluster.core.run(lambda core, _now: core.generations(1)[0].summary)
+    assert "1 server of maps runs on in gpu-maps; the next start goes to atlas" in summary
+    await cluster.end(running)
+    await cluster.until(lambda: cluster.there() == {following.lease_id}, "nothing is left behind")
+
+
+@told
 async def test_a_lease_is_not_moved_away_from_the_quota_that_it_has_on_kueue(
     cluster: Cluster,
 ) -> None:
