@@ -10,7 +10,6 @@ import hashlib
 import hmac
 import io
 import json
-import re
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -24,7 +23,7 @@ from ..lease import Posting
 from ..ledger.beside import reading, used
 from ..policy.load import loads
 from ..policy.model import Policy
-from ..reports import focus, plain
+from ..reports import focus, journal, plain
 from ..reports.focuschecks import faults
 from ..service.windows import Window, window
 from ..statedir import StateDir
@@ -37,9 +36,8 @@ FORMATS: dict[str, focus.Version | None] = {
     "focus-1.2": "1.2",
     "csv": None,
     "json": None,
+    "journal": None,
 }
-
-_CODE = re.compile(r"[A-Z]{3}")
 
 
 class Export(NamedTuple):
@@ -113,6 +111,8 @@ def _made(
     version = FORMATS[args.format]
     if version is not None:
         return _focus(version, site, policy, stretch, lines, person)
+    if args.format == "journal":
+        return _journal(policy, stretch, lines)
     rows = [plain.row(line, person) for line in lines]
     if args.format == "csv":
         return Export(_csv(plain.COLUMNS, rows), lines, len(rows))
@@ -125,6 +125,21 @@ def _made(
     return Export(json.dumps(body, indent=1, ensure_ascii=False) + "\n", lines, len(rows))
 
 
+def _journal(policy: Policy, stretch: Window, lines: tuple[Posting, ...]) -> Export:
+    """Write double entry; an entry that does not balance is written nowhere."""
+    entries = (
+        *journal.grants(policy, stretch.start, stretch.end),
+        *journal.journal(lines),
+    )
+    wrong = journal.unbalanced(entries)
+    if wrong:
+        raise LedgerError(
+            _("the export is wrong and was not written: {faults}").format(faults=wrong)
+        )
+    rows = [journal.row(entry, leg) for entry in entries for leg in entry.legs if leg.ticks]
+    return Export(_csv(journal.COLUMNS, rows), lines, len(rows))
+
+
 def _focus(
     version: focus.Version,
     site: Onsite,
@@ -133,7 +148,7 @@ def _focus(
     lines: tuple[Posting, ...],
     person: Callable[[str], str | None],
 ) -> Export:
-    odd = sorted({line.currency for line in lines if not _CODE.fullmatch(line.currency)})
+    odd = sorted({line.currency for line in lines if not journal.is_money(line.currency)})
     if odd:
         raise GpuCommonsError(
             _(
@@ -166,7 +181,10 @@ def _person(how: str, state: Path) -> Callable[[str], str | None]:
     return pseudonym
 
 
-def _csv(columns: Sequence[str], rows: Sequence[focus.Row] | Sequence[plain.Row]) -> str:
+def _csv(
+    columns: Sequence[str],
+    rows: Sequence[focus.Row] | Sequence[plain.Row] | Sequence[journal.Row],
+) -> str:
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()

@@ -81,6 +81,22 @@ def test_json_and_csv_hold_whole_numbers_and_one_team_can_be_asked_for(
     assert [(row["team"], row["amount"]) for row in rows] == [("speech", "4.2"), ("vision", "4.2")]
 
 
+def test_a_journal_has_debits_that_are_its_credits(
+    books: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert export(books, "--format", "journal") == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    debits, credits_ = (
+        sum(int(row[name]) for row in rows) for name in ("debit_ticks", "credit_ticks")
+    )
+    assert debits == credits_ == 8_400_000 * 3600
+    assert {row["account"] for row in rows} == {
+        "teams/vision/-",
+        "teams/speech/-",
+        "platform/recovery",
+    }
+
+
 def test_credits_are_exported_as_what_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
