@@ -34,9 +34,9 @@ Row = dict[str, str | int]
 
 
 class Leg(NamedTuple):
-    """One account of an entry; ticks are positive where it is debited, negative for a credit."""
+    """One book of an entry; ticks are positive where it is debited, negative for a credit."""
 
-    account: str
+    book: str
     ticks: int
 
 
@@ -100,7 +100,7 @@ def row(entry: Entry, leg: Leg) -> Row:
         "start": entry.start.astimezone(UTC).isoformat(),
         "end": entry.end.astimezone(UTC).isoformat(),
         "lease_id": entry.lease_id,
-        "account": leg.account,
+        "account": leg.book,
         "debit_ticks": max(0, leg.ticks),
         "credit_ticks": max(0, -leg.ticks),
         "currency": entry.currency,
@@ -115,8 +115,8 @@ def balances(entries: Iterable[Entry]) -> Mapping[str, Mapping[str, int]]:
     sums: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for entry in entries:
         for leg in entry.legs:
-            sums[entry.currency][leg.account] += leg.ticks
-    return {code: dict(sorted(accounts.items())) for code, accounts in sorted(sums.items())}
+            sums[entry.currency][leg.book] += leg.ticks
+    return {code: dict(sorted(books.items())) for code, books in sorted(sums.items())}
 
 
 def unbalanced(entries: Sequence[Entry]) -> str:
