@@ -1,56 +1,40 @@
 """NVIDIA's own figures, through the real `pynvml`, which only the files `nvml*` here import.
 
-Every call can block in the kernel for good, so this runs only in the child that `guarded` ends.
-A figure that the driver does not offer is None with a reason, never 0.
+Every call can block in the kernel for good, so this runs only in the child that `guarded` ends,
+and what is asked of each GPU where one that hangs holds up no other.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import pynvml
 
-from ..errors import GpuCommonsError, IntruderError
+from ..errors import IntruderError
 from ..i18n import _
-from ..lease import Device, DeviceHealth, DeviceId, DeviceSample, FaultSign, Inventory, PoolName
-from .nvml_calls import cut, memory, mig_profile, placement, virtual, whole_percent
+from ..lease import DeviceHealth, DeviceSample, Inventory, Wired
+from .nvml_errors import DriverReplacedError, words_of
 from .nvml_faults import FaultWatch
-from .nvml_gpm import Gpm, GpmMeter
-from .nvml_power import PowerMeter
-from .nvml_processes import Counted, Listed, ProcessList
+from .nvml_gpu import Gpu, Slot
 from .nvml_topology import wired
-from .sample import Reading, absent_sample
+from .nvml_turns import Turns
+from .sample import DeviceProcess, Reading, absent_sample
+
+__all__ = ["Driver", "DriverReplacedError", "check_bindings"]
 
 ROUNDS_PER_DISCOVERY = 12
 """Everything is looked up anew once a minute at a period of 5 s; between, handles are kept."""
 
-T = TypeVar("T")
+PATIENCE_S = 0.5
+"""A GPU that is silent for so long, or for twice that at most, is not waited for until it answers:
+a turn takes some milliseconds, and that of a board that wakes up some more."""
 
-_STALE = {pynvml.NVML_ERROR_INVALID_ARGUMENT, pynvml.NVML_ERROR_NOT_FOUND}
-_LOST = {pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED}
+LATE_ROUNDS = 3
+"""A GPU that does not answer for so many rounds is no longer there to be handed out."""
 
-
-class DriverReplacedError(GpuCommonsError):
-    """The driver was upgraded under this process; only a new process can load the new library."""
-
-
-@dataclass
-class _Slot:
-    """A device with the handles to ask it by, and the UUID of its GPU.
-
-    `fault` says why it cannot be asked now.
-    """
-
-    device: Device
-    handle: Any
-    parent: Any
-    gpu: str
-    instance: int | None
-    fault: str = ""
-    no_gpm: bool = False
-    """Whether a whole GPU does not tell what only Hopper and newer do."""
+_EVENTS, _WIRES = -1, -2
+"""What is asked of all GPUs together has turns of its own."""
 
 
 def check_bindings(module: Any = pynvml) -> None:  # noqa: ANN401 - whatever answers to the name
@@ -72,20 +56,27 @@ def check_bindings(module: Any = pynvml) -> None:  # noqa: ANN401 - whatever ans
 
 
 class Driver:
-    """One node's GPUs as the driver shows them, with handles kept between rounds."""
+    """One node's GPUs as the driver shows them.
 
-    def __init__(self, node: str) -> None:
+    Parameters
+    ----------
+    period_s
+        Seconds between two rounds; a GPU that hangs may not hold up the next one.
+    """
+
+    def __init__(self, node: str, period_s: float = 5.0) -> None:
         self._node = node
         self._open = False
         self._round = 0
-        self._stale = True
-        self._slots: dict[int, list[_Slot]] = {}
-        self._problems: list[str] = []
-        self._gpm = GpmMeter()
-        self._power = PowerMeter()
-        self._listed = ProcessList()
+        self._gpus: list[Gpu] = []
+        self._turns = Turns(min(PATIENCE_S, period_s / 3))
         self._faults = FaultWatch()
-        self._signs_of: dict[str, tuple[FaultSign, ...] | None] = {}
+        self._told: Inventory | None = None
+
+    @property
+    def answers(self) -> bool:
+        """Whether any GPU answered in the newest round, or there is none."""
+        return not self._gpus or not all(gpu.index in self._turns.missed for gpu in self._gpus)
 
     def read(self, now: datetime) -> Reading:
         """Read everything once.
@@ -95,92 +86,109 @@ class Driver:
         DriverReplacedError
             This process must end.
         """
+        anew = self._round % ROUNDS_PER_DISCOVERY == 0
         try:
             if not self._open:
                 pynvml.nvmlInit()
-                self._open, self._stale = True, True
+                self._open, anew = True, True
                 self._faults.forget()
-            if self._stale or self._round % ROUNDS_PER_DISCOVERY == 0:
-                self._discover()
+            if anew:
+                self._count()
         except pynvml.NVMLError as error:
             self._open = False
-            return self._all_absent(now, _words(error))
+            return self._all_absent(now, words_of(error))
         self._round += 1
-        self._listed.begin()
-        samples = tuple(one for slots in self._slots.values() for one in self._samples(slots, now))
-        known = any(one.processes is not None for one in samples)
+        jobs = {gpu.index: partial(gpu.read, now, anew=anew) for gpu in self._gpus}
+        # Events come last: what they tell of was not followed before the first look.
+        self._turns.run({**jobs, _EVENTS: partial(self._faults.hear, now)})
+        if anew:
+            self._join()
+        if any(gpu.closed for gpu in self._gpus):
+            self._open = False
+        return self._reading(now, anew=anew)
+
+    def _count(self) -> None:
+        """Take in GPUs that came, and let go of those that went."""
+        count = pynvml.nvmlDeviceGetCount()
+        del self._gpus[count:]
+        for gpu in self._gpus:
+            gpu.closed = False
+        for index in range(len(self._gpus), count):
+            self._gpus.append(Gpu(index, self._node, self._faults))
+        kept = {gpu.uuid for gpu in self._gpus if gpu.slots and not gpu.slots[0].fault}
+        self._faults.keep_only(kept)
+
+    def _join(self) -> None:
+        """Say of whole GPUs how they are joined, where there are several."""
+        whole = {gpu.index: slot for gpu in self._gpus if (slot := self._whole(gpu)) is not None}
+        if len(whole) < 2:  # noqa: PLR2004 - one GPU is joined to nothing
+            return
+        handles = {index: slot.handle for index, slot in whole.items()}
+        found: dict[int, Wired] = {}
+        self._turns.run({_WIRES: lambda: found.update(wired(handles))})
+        for index, groups in dict(found).items():
+            slot = whole[index]
+            slot.device = slot.device.model_copy(update={"wired": groups})
+
+    def _whole(self, gpu: Gpu) -> Slot | None:
+        only = gpu.slots[0] if len(gpu.slots) == 1 else None
+        stuck = gpu.index in self._turns.missed
+        return None if only is None or only.instance is not None or only.fault or stuck else only
+
+    def _reading(self, now: datetime, *, anew: bool) -> Reading:
+        samples: list[DeviceSample] = []
+        health: list[DeviceHealth] = []
+        processes: list[DeviceProcess] = []
+        known, same = False, not anew
+        for gpu in self._gpus:
+            one, missed = gpu.told, gpu.index in self._turns.missed
+            same = same and not missed and not gpu.changed
+            if missed:
+                reason = _("NVML does not answer for this GPU")
+                samples += [absent_sample(slot.device.id, now, reason) for slot in gpu.slots]
+                continue
+            samples += one.samples
+            health += one.health
+            processes += one.processes or ()
+            known = known or one.processes is not None
         return Reading(
-            inventory=self._inventory(now),
-            devices=samples,
-            health=tuple(self._health(now)),
-            processes=tuple(self._listed.found) if known else None,
+            inventory=self._inventory(now, same=same),
+            devices=tuple(samples),
+            health=tuple(health),
+            processes=tuple(processes) if known else None,
         )
 
-    def _samples(self, slots: list[_Slot], now: datetime) -> Iterator[DeviceSample]:
-        """Sample the devices of one GPU; its processes are listed once for all of them."""
-        made = [self._sample(slot, now) for slot in slots]
-        asked = [
-            (slot, sample)
-            for slot, sample in zip(slots, made, strict=True)
-            if not slot.fault and sample.memory_total_bytes is not None
-        ]
-        counts = self._counts(asked)
-        for sample in made:
-            counted = counts.get(sample.device)
-            yield (
-                sample
-                if counted is None
-                else sample.model_copy(
-                    update={"processes": counted.processes, "process_changes": counted.changes}
-                )
-            )
-
-    def _counts(self, asked: list[tuple[_Slot, DeviceSample]]) -> dict[DeviceId, Counted]:
-        if not asked:
-            return {}
-        first = asked[0][0]
-        every = [Listed(x.device.id, x.instance, y.memory_total_bytes) for x, y in asked]
-        wrong = self._listed.wrong
-        found, _reason = self._ask(first, lambda: self._listed.look(first.parent, every))
-        if found is not None or first.instance is None or self._listed.wrong > wrong:
-            return found or {}
-        # Without the right to ask the whole GPU, each of its devices is asked for itself.
-        counts: dict[DeviceId, Counted] = {}
-        for (slot, _sample), one in zip(asked, every, strict=True):
-            mine = one._replace(instance=None)
-            own, _reason = self._ask(slot, partial(self._listed.look, slot.handle, [mine]))
-            counts |= own or {}
-        return counts
-
-    def _health(self, now: datetime) -> Iterator[DeviceHealth]:
-        """Tell what speaks against each device; nothing of a device that cannot be asked."""
-        self._faults.hear(now)
-        for index, slots in self._slots.items():
-            asked = [slot for slot in slots if not slot.fault]
-            signs = self._signs(index, asked[0], now) if asked else None
-            if signs is not None:
-                yield from (DeviceHealth(device=slot.device.id, signs=signs) for slot in asked)
-
-    def _signs(self, index: int, slot: _Slot, now: datetime) -> tuple[FaultSign, ...] | None:
-        """Ask every other round: counters of faults grow for good, and each call costs the work."""
-        former = self._signs_of.get(slot.gpu)
-        if former is None or (self._round + index) % 2:
-            former = self._signs_of[slot.gpu] = self._faults.signs(slot.gpu, slot.parent, now)
-        return former
-
-    def _inventory(self, now: datetime) -> Inventory:
-        slots = [slot for slots in self._slots.values() for slot in slots]
-        problems = [*self._problems, *(f"{s.device.id}: {s.fault}" for s in slots if s.fault)]
-        return Inventory(
+    def _inventory(self, now: datetime, *, same: bool) -> Inventory:
+        if same and self._told is not None and not self._told.problem:
+            # Nothing changed, as a rule; looking over every device again costs more than asking it.
+            return self._told.model_copy(update={"at": now})
+        there = tuple(
+            slot.device
+            for gpu in self._gpus
+            if self._turns.missed.get(gpu.index, 0) < LATE_ROUNDS
+            for slot in gpu.slots
+            if not slot.fault
+        )
+        self._told = Inventory(
             node=self._node,
             source="nvml",
             at=now,
-            devices=tuple(slot.device for slot in slots if not slot.fault),
-            problem="; ".join(problems),
+            devices=there,
+            problem="; ".join(self._problems()),
         )
+        return self._told
+
+    def _problems(self) -> Iterator[str]:
+        for gpu in self._gpus:
+            if gpu.problem:
+                yield gpu.problem
+            if gpu.index in self._turns.missed:
+                yield _("GPU {index}: NVML does not answer for it").format(index=gpu.index)
+                continue
+            yield from (f"{slot.device.id}: {slot.fault}" for slot in gpu.slots if slot.fault)
 
     def _all_absent(self, now: datetime, reason: str) -> Reading:
-        known = [slot.device.id for slots in self._slots.values() for slot in slots]
+        known = [slot.device.id for gpu in self._gpus for slot in gpu.slots]
         return Reading(
             inventory=Inventory(
                 node=self._node,
@@ -191,186 +199,3 @@ class Driver:
             ),
             devices=tuple(absent_sample(device, now, reason) for device in known),
         )
-
-    def _discover(self) -> None:
-        """Look up every GPU and MIG device; what is lost keeps its place, with its fault."""
-        self._stale = False
-        self._problems = []
-        count = pynvml.nvmlDeviceGetCount()
-        former, self._slots = self._slots, {}
-        for index in range(count):
-            try:
-                self._slots[index] = list(self._gpu(index))
-            except pynvml.NVMLError as error:
-                reason = _words(error)
-                self._slots[index] = former.get(index, [])
-                for slot in self._slots[index]:
-                    slot.fault = reason
-                if not self._slots[index]:
-                    self._problems.append(_("GPU {index}: {why}").format(index=index, why=reason))
-        self._wire()
-        slots = [slot for slots in self._slots.values() for slot in slots]
-        self._gpm.keep_only(slot.device.id for slot in slots)
-        self._listed.keep_only(slot.device.id for slot in slots)
-        self._faults.keep_only({slot.gpu for slot in slots if not slot.fault})
-        for slot in slots:
-            if not slot.fault:
-                self._faults.follow(slot.gpu, slot.parent)
-
-    def _wire(self) -> None:
-        """Say of whole GPUs how they are joined, where there are several."""
-        whole = {
-            index: slots[0]
-            for index, slots in self._slots.items()
-            if len(slots) == 1 and slots[0].instance is None and not slots[0].fault
-        }
-        for index, groups in wired({index: one.handle for index, one in whole.items()}).items():
-            slot = whole[index]
-            slot.device = slot.device.model_copy(update={"wired": groups})
-
-    def _gpu(self, index: int) -> Iterator[_Slot]:
-        parent = pynvml.nvmlDeviceGetHandleByIndex(index)
-        model = str(pynvml.nvmlDeviceGetName(parent))
-        gpu = str(pynvml.nvmlDeviceGetUUID(parent))
-        if not cut(parent):
-            device = Device(
-                id=DeviceId(gpu),
-                pool=PoolName(""),
-                node=self._node,
-                gpu=index,
-                model=model,
-                virtual=virtual(parent),
-            )
-            yield _Slot(device, parent, parent, gpu, None)
-            return
-        for position in range(pynvml.nvmlDeviceGetMaxMigDeviceCount(parent)):
-            try:
-                handle = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(parent, position)
-            except pynvml.NVMLError as error:
-                # The indexes have holes where no instance is.
-                if error.value not in _STALE:
-                    raise
-                continue
-            slot = self._instance(index, model, parent, handle)
-            slot.gpu = gpu
-            yield slot
-
-    def _instance(self, index: int, model: str, parent: Any, handle: Any) -> _Slot:  # noqa: ANN401 - ctypes handles
-        instance = int(pynvml.nvmlDeviceGetGpuInstanceId(handle))
-        start, size = placement(parent, instance)
-        device = Device(
-            id=DeviceId(pynvml.nvmlDeviceGetUUID(handle)),
-            pool=PoolName(""),
-            node=self._node,
-            gpu=index,
-            model=model,
-            mig_profile=mig_profile(handle),
-            start=start,
-            size=size,
-        )
-        return _Slot(device, handle, parent, "", instance)
-
-    def _sample(self, slot: _Slot, now: datetime) -> DeviceSample:
-        if slot.fault:
-            self._stale = True
-            return absent_sample(slot.device.id, now, slot.fault)
-        if slot.instance is not None:
-            # A MIG handle may come to mean another instance; only the UUID says which one.
-            uuid, reason = self._ask(slot, lambda: pynvml.nvmlDeviceGetUUID(slot.handle))
-            if uuid != slot.device.id:
-                self._stale = True
-                why = reason or _("its place was cut anew; it is looked up again")
-                return absent_sample(slot.device.id, now, why)
-        gpm, no_gpm = self._measured(slot)
-        percent, no_percent = self._utilisation(slot, gpm, no_gpm)
-        has, no_memory = self._ask(slot, lambda: memory(slot.handle))
-        used, total = has or (None, None)
-        return DeviceSample(
-            device=slot.device.id,
-            at=now,
-            util_percent=percent,
-            memory_used_bytes=used,
-            memory_total_bytes=total,
-            sm_percent=None if gpm is None else gpm.sm_percent,
-            dram_percent=None if gpm is None else gpm.dram_percent,
-            pcie_kib_s=None if gpm is None else gpm.pcie_kib_s,
-            power_mw=self._watts(slot),
-            absent="; ".join(
-                text.format(why=why)
-                for text, why in (
-                    (_("utilisation: {why}"), no_percent),
-                    (_("memory: {why}"), no_memory),
-                )
-                if why
-            ),
-        )
-
-    def _utilisation(self, slot: _Slot, gpm: Gpm | None, why: str) -> tuple[int | None, str]:
-        if slot.instance is None:
-            return self._ask(slot, lambda: whole_percent(slot.handle))
-        return (None, why) if gpm is None else (gpm.percent, "")
-
-    def _measured(self, slot: _Slot) -> tuple[Gpm | None, str]:
-        """Ask for what only Hopper and newer tell; of a whole GPU it is no fault if they do not."""
-        if slot.instance is None and slot.no_gpm:
-            return None, ""
-        result, reason = self._ask(
-            slot, lambda: self._gpm.figures(slot.device.id, slot.parent, slot.instance)
-        )
-        if slot.instance is None and result is None:
-            slot.no_gpm = True
-        return (None, reason) if result is None else result
-
-    def _watts(self, slot: _Slot) -> int | None:
-        """Mean power of the board since the former reading, in milliwatts; parts have none."""
-        if slot.instance is not None:
-            return None
-        energy, _reason = self._ask(
-            slot, lambda: int(pynvml.nvmlDeviceGetTotalEnergyConsumption(slot.handle))
-        )
-        return self._power.mean(slot.device.id, energy)
-
-    def _ask(self, slot: _Slot, call: Callable[[], T]) -> tuple[T | None, str]:
-        """Make one call; None with a reason when the driver refuses or answers nonsense."""
-        try:
-            return call(), ""
-        except pynvml.NVMLError as error:
-            if error.value in _STALE or error.value in _LOST:
-                self._stale = True
-            if error.value in _LOST:
-                slot.fault = _words(error)
-            if error.value == pynvml.NVML_ERROR_UNINITIALIZED:
-                self._open = False
-            return None, _words(error)
-        except ValueError as error:
-            return None, str(error)
-
-
-def _words(error: Any) -> str:  # noqa: ANN401 - pynvml's errors have no types
-    """Say an NVML error to an admin.
-
-    Raises
-    ------
-    DriverReplacedError
-        For the one error that this process cannot outlive.
-    """
-    code = int(error.value)
-    if code == pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:
-        raise DriverReplacedError(
-            _("the NVIDIA driver was replaced while it was in use; NVML is loaded again")
-        )
-    lost = _("the GPU is lost and needs a reset")
-    no_driver = _("no NVIDIA driver is loaded on this node")
-    no_access = _("access to the GPU was taken away; restart the container or the agent")
-    known = {
-        pynvml.NVML_ERROR_NOT_SUPPORTED: _("not supported by this GPU or driver"),
-        pynvml.NVML_ERROR_NO_PERMISSION: _("no permission"),
-        pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: _("the driver is too old for it"),
-        pynvml.NVML_ERROR_GPU_IS_LOST: lost,
-        pynvml.NVML_ERROR_RESET_REQUIRED: lost,
-        pynvml.NVML_ERROR_DRIVER_NOT_LOADED: no_driver,
-        pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: no_driver,
-        pynvml.NVML_ERROR_UNKNOWN: no_access,
-        pynvml.NVML_ERROR_OPERATING_SYSTEM: no_access,
-    }
-    return known.get(code) or _("NVML error {code} ({words})").format(code=code, words=error)

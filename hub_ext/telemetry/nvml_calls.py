@@ -71,17 +71,22 @@ def whole_percent(handle: Any) -> int:  # noqa: ANN401 - a ctypes handle
 
 
 def memory(handle: Any) -> tuple[int, int]:  # noqa: ANN401 - a ctypes handle
-    """Used and total bytes. The second version leaves out what the driver keeps for itself."""
-    try:
-        has = pynvml.nvmlDeviceGetMemoryInfo(handle, version=pynvml.nvmlMemory_v2)
-    except pynvml.NVMLError as error:
-        if error.value not in {
-            pynvml.NVML_ERROR_FUNCTION_NOT_FOUND,
-            pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
-        }:
-            raise
-        has = pynvml.nvmlDeviceGetMemoryInfo(handle)
-    used, total = int(has.used), int(has.total)
+    """Used and total bytes of drivers that do not know the second version of the question.
+
+    The second leaves out what the driver keeps for itself; see `nvml_hot`.
+    """
+    has = pynvml.nvmlDeviceGetMemoryInfo(handle)
+    return believed(int(has.used), int(has.total))
+
+
+def believed(used: int, total: int) -> tuple[int, int]:
+    """Give what a driver says of its memory, where that can be.
+
+    Raises
+    ------
+    ValueError
+        It cannot.
+    """
     if not 0 <= used <= total <= MOST_MEMORY_BYTES or not total:
         raise ValueError(
             _("the driver says {used} of {total} bytes").format(used=used, total=total)

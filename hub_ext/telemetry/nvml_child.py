@@ -38,10 +38,13 @@ def main() -> int:
     watch_parent(lambda: os._exit(0))
     try:
         check_bindings()
-        driver = Driver(args.node)
+        driver = Driver(args.node, args.period)
         while True:
             started = time.monotonic()
-            _say(driver.read(datetime.now(UTC)))
+            reading = driver.read(datetime.now(UTC))
+            # Where no GPU answers this process is of no use; the parent hears that it is silent.
+            if driver.answers:
+                _say(reading)
             time.sleep(max(0.0, args.period - (time.monotonic() - started)))
     except (DriverReplacedError, IntruderError) as error:
         _say_problem(args.node, str(error))

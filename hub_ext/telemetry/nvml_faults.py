@@ -100,7 +100,7 @@ class FaultWatch:
                 )
         xids = (
             FaultSign(kind="xid", code=code, since=since)
-            for code, since in sorted(known.xids.items())
+            for code, since in sorted(dict(known.xids).items())
         )
         return (*known.levels.values(), *xids)
 

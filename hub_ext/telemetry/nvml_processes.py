@@ -7,10 +7,9 @@ new name for it, so one row that cannot be makes the whole list unknown.
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import pynvml
-
 from ..i18n import _
 from ..lease import DeviceId
+from .nvml_hot import HotCalls, Row
 from .sample import DeviceProcess
 
 MOST_PID = 1 << 22
@@ -38,7 +37,8 @@ class Counted(NamedTuple):
 class ProcessList:
     """Remembers which processes were on each device."""
 
-    def __init__(self) -> None:
+    def __init__(self, hot: HotCalls) -> None:
+        self._hot = hot
         self._former: dict[DeviceId, frozenset[int]] = {}
         self.found: list[DeviceProcess] = []
         """What the newest round found, on all devices that could be asked."""
@@ -65,12 +65,9 @@ class ProcessList:
             A row cannot be.
         """
         asked = tuple(devices)
-        rows = pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
+        rows = self._hot.processes(handle)
         try:
-            of = {one.device: [row for row in rows if _is_on(row, one)] for one in asked}
-            for one in asked:
-                for row in of[one.device]:
-                    _check(row, one.total)
+            of = _sorted_out(rows, asked)
         except ValueError:
             self.wrong += 1
             for one in asked:
@@ -78,31 +75,42 @@ class ProcessList:
             raise
         found = {}
         for one in asked:
-            pids = frozenset(int(row.pid) for row in of[one.device])
+            pids = frozenset(of[one.device])
             former = self._former.get(one.device)
             self._former[one.device] = pids
-            self.found += [
-                DeviceProcess(
-                    device=one.device,
-                    pid=int(row.pid),
-                    memory_bytes=None if row.usedGpuMemory is None else int(row.usedGpuMemory),
-                )
-                for row in of[one.device]
-            ]
+            self.found += of[one.device].values()
             found[one.device] = Counted(len(pids), None if former is None else len(pids ^ former))
         return found
 
 
-def _is_on(row: Any, one: Listed) -> bool:  # noqa: ANN401 - a ctypes record
-    instance = int(row.gpuInstanceId)
-    if instance != NO_INSTANCE and not 0 <= instance < MOST_INSTANCES:
-        raise ValueError(_("the driver names instance {n}").format(n=instance))
-    return one.instance is None or instance == one.instance
+def _sorted_out(
+    rows: Iterable[Row], asked: Iterable[Listed]
+) -> dict[DeviceId, dict[int, DeviceProcess]]:
+    """Give each device its processes by pid.
+
+    Raises
+    ------
+    ValueError
+        A row cannot be.
+    """
+    whole = {one.instance: one for one in asked}
+    found: dict[DeviceId, dict[int, DeviceProcess]] = {one.device: {} for one in asked}
+    for row in rows:
+        instance = row.instance
+        if instance != NO_INSTANCE and not 0 <= instance < MOST_INSTANCES:
+            raise ValueError(_("the driver names instance {n}").format(n=instance))
+        one = whole.get(None) or whole.get(instance)
+        if one is None:
+            continue
+        _check(row, one.total)
+        found[one.device][row.pid] = DeviceProcess(
+            device=one.device, pid=row.pid, memory_bytes=row.used
+        )
+    return found
 
 
-def _check(row: Any, total: int | None) -> None:  # noqa: ANN401 - a ctypes record
-    used = row.usedGpuMemory
-    if not 0 < int(row.pid) < MOST_PID:
-        raise ValueError(_("the driver names process {pid}").format(pid=int(row.pid)))
-    if used is not None and total is not None and int(used) > total:
-        raise ValueError(_("the driver says a process has {n} bytes").format(n=int(used)))
+def _check(row: Row, total: int | None) -> None:
+    if not 0 < row.pid < MOST_PID:
+        raise ValueError(_("the driver names process {pid}").format(pid=row.pid))
+    if row.used is not None and total is not None and row.used > total:
+        raise ValueError(_("the driver says a process has {n} bytes").format(n=row.used))

@@ -56,6 +56,7 @@ class Gpu(ctypes.Structure):
         *[(name, ctypes.c_uint32) for name in ("ecc_code", "recovery", "recovery_code")],
         *[(name, ctypes.c_uint32) for name in ("processes", "process_code", "sm", "dram")],
         ("virtualised", ctypes.c_uint32),
+        ("hang", ctypes.c_uint32),
         ("total", ctypes.c_uint64),
         ("used", ctypes.c_uint64),
         ("energy", ctypes.c_uint64),
@@ -105,7 +106,7 @@ class FakeDriver:
         with path.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), ctypes.sizeof(World))
         self.world = World.from_buffer(self._map)
-        self.world.magic, self.world.layout = 0x6C6D766E, 4
+        self.world.magic, self.world.layout = 0x6C6D766E, 5
 
     @property
     def environment(self) -> dict[str, str]:

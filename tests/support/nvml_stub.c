@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define MAGIC 0x6c6d766eu
-#define LAYOUT 4u
+#define LAYOUT 5u
 #define GPUS 8
 #define SLOTS 8
 
@@ -31,6 +31,7 @@ struct gpu {
   uint32_t xid, registered, ecc, ecc_code, recovery, recovery_code; /* xid: told once, then 0 */
   uint32_t processes, process_code, sm, dram; /* process_code: of the whole GPU alone */
   uint32_t virtualised; /* 0: the driver does not tell; else NVML's mode + 1 */
+  uint32_t hang; /* calls about this GPU alone do not come back */
   uint64_t total, used, energy;
   struct process process[PROCESSES];
   char uuid[96], name[96];
@@ -70,7 +71,9 @@ static int is_slot(void *h) { return ((uintptr_t)h - 0x10000) % 256 != 0; }
 
 #define ENTER do { int code_ = enter(); if (code_) return code_; } while (0)
 #define DEVICE(h) \
-  ENTER; struct gpu *g = gpu_of(h); if (!g) return INVALID; if (g->code) return (int)g->code; \
+  ENTER; struct gpu *g = gpu_of(h); if (!g) return INVALID; \
+  while (g->hang) usleep(10000); \
+  if (g->code) return (int)g->code; \
   struct slot *s = is_slot(h) ? slot_of(h) : NULL; \
   if (is_slot(h) && (!s || !s->present || !g->mig)) return INVALID; \
   if (s && s->code) { return (int)s->code; } \
@@ -96,6 +99,7 @@ int nvmlDeviceGetCount_v2(unsigned *count) { ENTER; *count = w->gpus; return OK;
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **out) {
   ENTER;
   if (i >= w->gpus) return INVALID;
+  while (w->gpu[i].hang) usleep(10000);
   if (w->gpu[i].code) return (int)w->gpu[i].code;
   *out = handle(i, 0);
   return OK;

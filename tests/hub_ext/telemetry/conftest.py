@@ -20,6 +20,8 @@ def driver(nvml_library: Path, tmp_path: Path) -> Iterator[FakeDriver]:
     fake = FakeDriver(nvml_library, tmp_path / "world")
     yield fake
     fake.world.hang = 0
+    for gpu in fake.world.gpu:
+        gpu.hang = 0
     # ctypes keeps views of the map alive in the test's own names; the file goes with the folder.
 
 

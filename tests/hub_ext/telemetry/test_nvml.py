@@ -6,6 +6,7 @@ No hang, crash or lost GPU of the driver reaches the agent.
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -242,6 +243,57 @@ def test_a_hang_is_unknown_and_recovers(driver: FakeDriver, reader: GuardedNvml)
     until(reader, lambda _now: child.returncode is not None)
     driver.world.hang = 0
     until(reader, lambda now: fresh(now) and only(now).util_percent == 88)
+
+
+@pytest.fixture
+def slow_reader(driver: FakeDriver) -> Iterator[GuardedNvml]:
+    """A reader that is patient enough to tell a GPU that hangs from a machine under load."""
+    made = GuardedNvml(node="node-1", period_s=0.5, environment=driver.environment)
+    yield made
+    made.close()
+
+
+def test_a_gpu_that_hangs_holds_up_no_other_and_comes_back(
+    driver: FakeDriver, slow_reader: GuardedNvml
+) -> None:
+    reader = slow_reader
+    well, hung, also = (driver.add_gpu() for _number in range(3))
+    for gpu in (well, hung, also):
+        gpu.util = 20
+    until(reader, lambda now: len(now.devices) == 3)
+    child = reader._child
+    hung.hang = 1
+    well.util = also.util = 60
+    reading = until(
+        reader,
+        lambda now: fresh(now) and not any(one.gpu == 1 for one in now.inventory.devices),
+    )
+    assert reading.inventory.problem == "GPU 1: NVML does not answer for it"
+    for _round in range(4):
+        now = until(reader, fresh)
+        assert [one.util_percent for one in now.devices] == [60, None, 60]
+        assert now.devices[1].absent == "NVML does not answer for this GPU"
+    hung.hang = 0
+    back = until(reader, lambda now: [one.util_percent for one in now.devices] == [60, 20, 60])
+    assert len(back.inventory.devices) == 3
+    assert back.inventory.problem == ""
+    assert reader._child is child, "the others lost no reading"
+
+
+def test_where_every_gpu_hangs_the_child_is_ended(driver: FakeDriver, reader: GuardedNvml) -> None:
+    gpus = [driver.add_gpu() for _number in range(2)]
+    until(reader, fresh)
+    child = reader._child
+    assert child is not None
+    for gpu in gpus:
+        gpu.hang = 1
+    reading = until(reader, lambda now: fresh(now) and all(one.absent for one in now.devices))
+    until(reader, lambda now: now.inventory.devices == ())
+    until(reader, lambda _now: child.returncode is not None)
+    assert reading is not None
+    for gpu in gpus:
+        gpu.hang = 0
+    until(reader, lambda now: fresh(now) and now.devices[0].util_percent == 0)
 
 
 def test_no_second_child_while_the_first_cannot_be_ended(
