@@ -33,6 +33,7 @@ COMMANDS: dict[str, str] = {
     "device": _("see the devices, take one out or back, drain a pool, machine or device"),
     "maintenance": _("announce maintenance of a pool, machine or device; list it, call it off"),
     "exempt": _("exempt from the idle rules for a while; list that, end it"),
+    "keep": _("let somebody of a team keep servers for longer; list what was granted"),
     "idle": _("see whether servers are stopped as idle, and let held stops go on"),
     "quota": _("see the shares of a team's projects, and move quota between them"),
     "limits": _("list every rule that binds a person"),

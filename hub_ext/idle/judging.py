@@ -140,6 +140,8 @@ def _of_quiet(
 ) -> _Found:
     quiet_since, hold = _extended(rule, activity, agent, now)
     if now - quiet_since < reached.span:
+        if hold is None and reached.ground == "no_progress" and now - quiet_since >= rule.limit:
+            hold = Hold("kernel", _("A kernel says that it is busy, which holds it off."))
         return _Found(VerdictState.quiet, "", quiet_since, reached.span, hold)
     return _Found(VerdictState.idle, reached.ground, quiet_since, reached.span)
 

@@ -115,6 +115,10 @@ class OpenLease(Value):
     notice: Notice | None = None
     kept_until: AwareDatetime | None = None
     """A person asked to be kept until then; idleness does not stop the server before."""
+    kept_s: int = 0
+    """So many seconds it was kept by its owner in all."""
+    returned_at: AwareDatetime | None = None
+    """When what the server says of itself last took an idle notice back for nothing."""
     safe_until: AwareDatetime | None = None
     """What it borrows is not called in before, as was said at its start."""
     called_in: CalledIn | None = None

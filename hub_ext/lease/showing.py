@@ -7,6 +7,7 @@ from pydantic import AwareDatetime
 
 from .asking import Environment, Reason, ServerKey
 from .pods import PodTerms
+from .keeping import KeepSheet
 from .record import OpenLease
 from .starving import WaitsFor
 from .switching import Change, RunningServer
@@ -249,3 +250,5 @@ class LeaseView(Value):
     """The change of profile that was asked for and waits; None where none does."""
     waits_for: WaitsFor | None = None
     """What keeps its GPU waiting; None without a GPU, and before the first look."""
+    keep: KeepSheet | None = None
+    """What one more "keep" would do and cost, and what is left; None where nothing judges it."""

@@ -69,6 +69,7 @@ def _limits(name: str, rule: IdleRule) -> Iterator[Problem]:
             _("it is no longer than the limit, so a busy kernel changes nothing"),
             _("write more than the limit, or `0s` to switch it off"),
         )
+    yield from _keeps(name, rule)
     blind = rule.gpu_unused_stop and rule.gpu_unused == OFF
     if blind:
         yield error(
@@ -76,6 +77,18 @@ def _limits(name: str, rule: IdleRule) -> Iterator[Problem]:
             _("a GPU beside work is to be taken, and `gpu_unused` is off"),
             _("say after how long, or take `gpu_unused_stop` away"),
         )
+
+
+def _keeps(name: str, rule: IdleRule) -> Iterator[Problem]:
+    for field, most in (("server", rule.keep.server), ("week", rule.keep.week)):
+        if most is not None and most < rule.keep.each:
+            yield error(
+                ("idle", name, "keep", field),
+                _('one "keep" lasts longer than all of them may'),
+                _("write at least {each}, or let each last less").format(
+                    each=duration_text(rule.keep.each)
+                ),
+            )
 
 
 def _both(first: str, one: IdleRule, second: str, other: IdleRule) -> Iterator[Problem]:

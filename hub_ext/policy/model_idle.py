@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from .model_keep import Keep, KeepTimes
 from .words import Count, Flag, FlavorKind, Lasting, Memory, Name, Part, Span
 
 Percent = Annotated[Count, Field(le=100)]
@@ -74,12 +75,13 @@ class IdleRule(Part):
     user_extends: Span = timedelta(hours=4)
     """What the server alone says (input, cells that ended) holds idleness off for at most so long
     after the last use that the agent saw, since its owner could forge it. Default 4h."""
-    keep: Span = timedelta(hours=1)
-    """How long one "keep" by the person holds off this rule. Default 1h."""
     trial: Span = timedelta(days=7)
     """For so long a new or changed rule only records whom it would have stopped; then an
     administrator switches it on, and until then the former rule of this name stays in force.
     Default 7d: a week has all its days in it. `0s`: it acts at once."""
+    keep: Keep = KeepTimes()
+    """How long people may hold off this rule themselves: `{each: 1h, server: 12h, week: 24h}`, or
+    a time alone for `each`."""
 
 
 class IdleStops(Part):

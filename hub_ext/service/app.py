@@ -38,6 +38,7 @@ from ..policy.model import Policy
 from ..statedir import StateDir
 from . import (
     anomalypage,
+    keeppage,
     machine,
     moneypages,
     pages,
@@ -113,6 +114,7 @@ def application(
         *queuepage.handlers(prefix),
         *switchpage.handlers(prefix),
         *reservingpage.handlers(prefix),
+        *keeppage.handlers(prefix),
         *sharepages.handlers(prefix),
         *upkeeppage.handlers(prefix),
         *anomalypage.handlers(prefix),

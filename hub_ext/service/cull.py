@@ -13,7 +13,7 @@ from ..lease import GOVERNOR, Cause, LeaseId, LeaseState, OpenLease, Verdict, Ve
 from ..policy.model import IdleRule, Policy
 from .breaker import stops_a_pass
 from .governor import Governor
-from .steps import Announce, Step, Stop, Withdraw, step
+from .steps import Announce, KeepOn, Step, Stop, Withdraw, needs_keep, step
 from .stops import kind_of
 from .trialwatch import TrialWatch
 from .verdicts import Judge, Reader
@@ -125,7 +125,9 @@ class Culler:
         if found is not None and due:
             verdict = governor.judged(lease.id, self._judge.judged(reader, found), now=now)
             self._count(lease, verdict, policy, now)
-        act = step(lease, verdict, policy, now, closure, held=governor.idle_held)
+        can_keep = not needs_keep(lease, verdict) or governor.can_keep(lease, now=now)
+        held = governor.idle_held
+        act = step(lease, verdict, policy, now, closure, held=held, can_keep=can_keep)
         return _Seen(lease.id, verdict, act)
 
     def _count(self, lease: OpenLease, verdict: Verdict, policy: Policy, now: datetime) -> None:
@@ -166,8 +168,10 @@ def _carry_out(governor: Governor, seen: _Seen, now: datetime) -> None:
     match seen.act:
         case Announce(notice=notice):
             governor.give_notice(seen.lease_id, notice, evidence=seen.verdict, now=now)
-        case Withdraw(reason=reason):
-            governor.withdraw_notice(seen.lease_id, reason, now=now)
+        case Withdraw(reason=reason, by_owner=by_owner):
+            governor.withdraw_notice(seen.lease_id, reason, by_owner=by_owner, now=now)
+        case KeepOn(reason=reason):
+            governor.keep_by_use(seen.lease_id, reason, now=now)
         case Stop(cause=cause, reason=reason):
             governor.ask_stop(seen.lease_id, cause=cause, reason=reason, actor=GOVERNOR, now=now)
         case None:

@@ -47,6 +47,7 @@ from .failing import Failing
 from .floor import Floor
 from .foreseen import Foreseen
 from .heldfor import HeldFor
+from .keepbook import KeepBook
 from .kueuebook import KueueBook
 from .kueueforeign import beside
 from .leasefacts import FactsBook
@@ -116,6 +117,8 @@ class Desk:
     occupied: frozenset[DeviceId] = frozenset()
     outages: Outages = field(default_factory=Outages)
     exemptions: Exemptions = field(default_factory=Exemptions)
+    keeps: KeepBook = field(default_factory=KeepBook)
+    """Which servers were kept by their owners lately, and what leads grant beyond the policy."""
     pins: DevicePins = field(default_factory=DevicePins)
     ranks: Ranks = field(default_factory=Ranks)
     calls_seen: set[tuple[LeaseId, LeaseId]] = field(default_factory=set)

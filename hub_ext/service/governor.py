@@ -66,6 +66,7 @@ from .dossier import Dossier
 from .fleetcore import FleetCore
 from .forecastcore import ForecastCore
 from .idlecore import IdleCore
+from .keepcore import KeepCore
 from .kueuebook import book_for
 from .moneycore import MoneyCore
 from .monthclosing import closed_until
@@ -106,6 +107,7 @@ class Governor(
     IdleCore,
     SpendCore,
     MoneyCore,
+    KeepCore,
 ):
     """One hub's governor.
 
@@ -259,17 +261,15 @@ class Governor(
         """Announce a stop, with its evidence."""
         return stops.give_notice(self._desk, lease_id, notice, evidence=evidence, now=now)
 
-    def withdraw_notice(self, lease_id: LeaseId, reason: Reason, *, now: datetime) -> OpenLease:
-        """Take an announced stop back."""
-        return stops.withdraw_notice(self._desk, lease_id, reason, now=now)
+    def withdraw_notice(
+        self, lease_id: LeaseId, reason: Reason, *, by_owner: bool = False, now: datetime
+    ) -> OpenLease:
+        """Take an announced stop back; see `stops.withdraw_notice`."""
+        return stops.withdraw_notice(self._desk, lease_id, reason, by_owner=by_owner, now=now)
 
     def extend(self, lease_id: LeaseId, *, seconds: int, actor: Actor, now: datetime) -> OpenLease:
         """Move the end of a lease within its limits."""
         return stops.extend(self._desk, lease_id, seconds=seconds, actor=actor, now=now)
-
-    def keep(self, lease_id: LeaseId, *, actor: Actor, now: datetime) -> OpenLease:
-        """Hold off the idle rule once."""
-        return stops.keep(self._desk, lease_id, actor=actor, now=now)
 
     def seen(
         self,

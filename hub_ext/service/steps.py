@@ -33,7 +33,15 @@ class Announce:
 
 @dataclass(frozen=True)
 class Withdraw:
-    """Take an announced stop back."""
+    """Take an announced stop back; `by_owner`: for what its owner could forge, once an episode."""
+
+    reason: Reason
+    by_owner: bool = False
+
+
+@dataclass(frozen=True)
+class KeepOn:
+    """Take it back at the cost of the owner's keep: what they could forge did so before."""
 
     reason: Reason
 
@@ -46,10 +54,10 @@ class Stop:
     reason: Reason
 
 
-Step = Announce | Withdraw | Stop | None
+Step = Announce | Withdraw | KeepOn | Stop | None
 
 
-def step(
+def step(  # noqa: PLR0913 - what a decision stands on, each named at its calls
     lease: OpenLease,
     verdict: Verdict | None,
     policy: Policy,
@@ -57,6 +65,7 @@ def step(
     closure: Closure | None = None,
     *,
     held: Reason | None = None,
+    can_keep: bool = True,
 ) -> Step:
     """Decide what follows for a live lease.
 
@@ -71,16 +80,17 @@ def step(
         Why its devices are to be given up; None where they are not.
     held
         Why nobody is told or stopped for idleness now; None where they are.
+    can_keep
+        Whether the owner's budget has a keep left, for where `needs_keep`.
     """
     if lease.ends_at is not None and lease.ends_at <= now:
         return _over(lease, lease.ends_at, policy, now)
     idle = verdict is not None and verdict.state is VerdictState.idle
     notice = lease.notice
     if notice is not None and notice.cause is Cause.culled:
-        if not idle or policy.modes.idle == "observe" or _changed_mode(notice, policy):
-            return Withdraw(_withdrawn(verdict))
-        if held is not None:
-            return Withdraw(held)
+        off = _called_off(lease, verdict, policy, held, can_keep=can_keep)
+        if off is not None:
+            return off
         if notice.stops_at <= now:
             return Stop(Cause.culled, _culled(verdict))
     if notice is not None and _is_closure(notice):
@@ -91,6 +101,50 @@ def step(
     if idle and held is None and policy.modes.idle != "observe":
         wanted.append(_idle_notice(lease, verdict, policy, now))
     return _earliest(notice, [one for one in wanted if one is not None])
+
+
+def _called_off(
+    lease: OpenLease,
+    verdict: Verdict | None,
+    policy: Policy,
+    held: Reason | None,
+    *,
+    can_keep: bool,
+) -> Withdraw | KeepOn | None:
+    """Take an idle notice back; None where it stands."""
+    enforced = policy.modes.idle == "enforce"
+    idle = verdict is not None and verdict.state is VerdictState.idle
+    if enforced and needs_keep(lease, verdict):
+        if can_keep:
+            return KeepOn(_kept_on(verdict))
+        # Nothing is left that pays for it: the notice stands, as for one that is idle.
+        idle = True
+    changed = lease.notice is not None and _changed_mode(lease.notice, policy)
+    if not idle or policy.modes.idle == "observe" or changed:
+        return Withdraw(_withdrawn(verdict), by_owner=enforced and _by_owner(lease, verdict))
+    return None if held is None else Withdraw(held)
+
+
+_OWNERS = frozenset({"input", "cell", "kernel"})
+"""What holds idleness off that the server says of itself."""
+
+
+def needs_keep(lease: OpenLease, verdict: Verdict | None) -> bool:
+    """Whether only what its owner could forge speaks against a notice, for the second time.
+
+    The first time is free. A new episode begins with the next use that the agent sees.
+    """
+    if verdict is None or not _by_owner(lease, verdict) or lease.returned_at is None:
+        return False
+    return verdict.agent_quiet_since is not None and verdict.agent_quiet_since <= lease.returned_at
+
+
+def _by_owner(lease: OpenLease, verdict: Verdict | None) -> bool:
+    notice = lease.notice
+    if verdict is None or notice is None or verdict.agent_quiet_since is None:
+        return False
+    quiet = verdict.state is VerdictState.quiet and verdict.held_by in _OWNERS
+    return quiet and notice.cause is Cause.culled and verdict.agent_quiet_since <= notice.given_at
 
 
 _CALLED_OFF = {RESERVED: NOT_NEEDED, BUDGET_SPENT: GIVEN_MORE}
@@ -252,6 +306,20 @@ def _culled(verdict: Verdict | None) -> Reason:
 
 def _withdrawn(verdict: Verdict | None) -> Reason:
     words = verdict.words if verdict else _("No idle rule is for this server any more.")
+    active = [] if verdict is None else [x for x in verdict.signals if x.state == "active"]
+    seen = ", ".join(f"{one.name} {one.value}" for one in active if one.trust == "agent")
+    if seen:
+        words = _("{words} Seen: {seen}.").format(words=words, seen=seen)
     return Reason(
         code="not-idle", message=_("The server is not stopped. {words}").format(words=words)
+    )
+
+
+def _kept_on(verdict: Verdict | None) -> Reason:
+    return Reason(
+        code="kept-by-use",
+        message=_(
+            "The server is not stopped. {words} Its GPU and CPU did nothing since it was last "
+            "called off, so this is taken from what you may keep servers for."
+        ).format(words=verdict.words if verdict else ""),
     )

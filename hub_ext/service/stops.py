@@ -1,4 +1,4 @@
-"""Announced and asked stops, and what a person may do against them: extend and keep.
+"""Announced and asked stops, and what a person may do against them: extend; `keeps` has the other.
 
 A stop is an intent first; the effect is made outside the lock, and the lease closes only when
 the server is proved gone.
@@ -7,7 +7,6 @@ the server is proved gone.
 from datetime import datetime, timedelta
 
 from ..admission.announced import bound_of
-from ..idle import rule_of
 from ..lease import (
     GOVERNOR,
     Actor,
@@ -25,7 +24,7 @@ from ..units import whole_seconds
 from .closing import End, close
 from .desk import Desk, Turn
 from .paying import pay_for
-from .refusals import beyond_announced, beyond_longest, lease_over, nothing_to_keep
+from .refusals import beyond_announced, beyond_longest, lease_over
 
 STOP = "stop"
 """Kind of the intent to stop a server through the hub."""
@@ -145,14 +144,21 @@ def _stands(present: Notice, fresh: Notice) -> bool:
 
 
 def withdraw_notice(
-    desk: Desk, lease_id: LeaseId, reason: Reason, *, actor: Actor = GOVERNOR, now: datetime
+    desk: Desk,
+    lease_id: LeaseId,
+    reason: Reason,
+    *,
+    actor: Actor = GOVERNOR,
+    by_owner: bool = False,
+    now: datetime,
 ) -> OpenLease:
-    """Take an announced stop back."""
+    """Take an announced stop back; `by_owner`: for what its owner could forge."""
     with desk.turn(now, actor) as turn:
         lease = turn.found(lease_id)
         if lease.state is not LeaseState.noticed:
             return lease
-        return turn.record(withdrawn(turn, lease, reason))
+        back = withdrawn(turn, lease, reason)
+        return turn.record(back.model_copy(update={"returned_at": now}) if by_owner else back)
 
 
 def extend(
@@ -179,27 +185,6 @@ def extend(
         if lease.notice is not None and lease.notice.cause is Cause.expired:
             longer = withdrawn(turn, longer, None)
         return turn.record(longer)
-
-
-def keep(desk: Desk, lease_id: LeaseId, *, actor: Actor, now: datetime) -> OpenLease:
-    """Hold off the idle rule for as long as the policy lets one "keep" do.
-
-    Raises
-    ------
-    RefusedError
-        When it is ending, or when no idle rule watches it.
-    """
-    with desk.turn(now, actor) as turn:
-        lease = turn.found(lease_id)
-        if lease.state not in _LIVE:
-            raise lease_over(lease)
-        rule = rule_of(desk.book.policy, lease, kind_of(lease))
-        if rule is None:
-            raise nothing_to_keep()
-        kept = lease.model_copy(update={"kept_until": now + rule[1].keep})
-        if lease.notice is not None and lease.notice.cause is Cause.culled:
-            kept = withdrawn(turn, kept, None)
-        return turn.record(kept)
 
 
 def kind_of(lease: OpenLease) -> FlavorKind:

@@ -22,6 +22,7 @@ from ..mig.joining import joined_words
 from ..policy.catalogue import environment_of
 from ..policy.model import Policy
 from ..units import whole_seconds
+from . import keeps
 from .attempts import keyed
 from .changing import under_way
 from .closing import spans, stop_limit
@@ -92,6 +93,7 @@ def _view(
             "environment_now": _environment_now(policy, lease) if policy is not None else None,
             "readings": newest(turn.desk, lease, turn.now),
             "verdict": turn.desk.verdicts.get(lease.id),
+            "keep": keeps.sheet(turn, lease),
             "waits_for": turn.desk.waits_for.get(lease.id),
         }
     )

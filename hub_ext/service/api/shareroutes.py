@@ -2,8 +2,10 @@
 
 from ...i18n import _
 from ...lease import LimitSheet, MoveSheet
+from ...lease.keeping import KeepGrantSheet
 from ...lease.monthreport import MonthReport
 from ...lease.outlook import TeamOutlook
+from .keeps import GrantKeep, KeepsHandler
 from .outlook import OutlookHandler
 from .route import Query, Route
 from .sharing import LimitsHandler, MoveQuota, MovesHandler
@@ -56,6 +58,24 @@ SHARE_ROUTES = (
         _LEADS,
         takes=MoveQuota,
         gives=MoveSheet,
+        status=202,
+    ),
+    Route(
+        "GET",
+        "teams/{team}/keeps",
+        KeepsHandler,
+        _("What leads let people of a team keep servers for, beyond the policy"),
+        _LEADS,
+        gives=KeepGrantSheet,
+    ),
+    Route(
+        "POST",
+        "teams/{team}/keeps",
+        KeepsHandler,
+        _("Let somebody of a team keep servers for longer, until a time"),
+        _LEADS,
+        takes=GrantKeep,
+        gives=KeepGrantSheet,
         status=202,
     ),
 )

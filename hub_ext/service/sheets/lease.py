@@ -79,6 +79,8 @@ def facts(view: LeaseView, lease: OpenLease, zone: str) -> list[tuple[str, str]]
         (_("Started"), formats.instant(lease.started_at, zone) if lease.started_at else None),
         (_("Ends at the latest"), formats.instant(lease.ends_at, zone) if lease.open else None),
         (_("Kept by its owner until"), _optional(lease.kept_until, zone)),
+        (_("What it may be kept for"), view.keep.words if view.keep else None),
+        (_("One more keep costs"), _next_keep(view)),
         (_("Ended"), _optional(lease.closed_at, zone)),
         (_("Price"), cost.rate_text if cost else _("no charge for GPUs")),
         (_("Cost"), cost.so_far_text if cost else None),
@@ -86,6 +88,14 @@ def facts(view: LeaseView, lease: OpenLease, zone: str) -> list[tuple[str, str]]
         (_("Lease"), lease.id),
     ]
     return [(name, value) for name, value in rows if value is not None]
+
+
+def _next_keep(view: LeaseView) -> str | None:
+    if view.keep is None or not view.keep.adds_s:
+        return None
+    return _("{price} for {span}").format(
+        price=view.keep.price_text, span=formats.span(view.keep.adds_s)
+    )
 
 
 def waived_in(postings: Sequence[Posting], zone: str) -> list[tuple[str, str]]:

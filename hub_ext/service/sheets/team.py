@@ -8,6 +8,7 @@ from ...budget import month_name
 from ...i18n import _
 from ...lease import LeaseView, MoveSheet, OpenLease, Usage, UsageSum
 from ...lease.anomalies import Anomaly
+from ...lease.keeping import KeepGrantSheet
 from ...lease.waits import WaitSheet
 from ...policy.model import Policy
 from ...reports.figures import HeldBar, held_against_utilised
@@ -18,7 +19,7 @@ from ..governor import Governor
 from ..grounds import Ground
 from ..outlooks import TeamMoney
 from ..usage import Scope
-from . import amounts, budgets, shares, spendviews, teamhead, waits, wasted
+from . import amounts, budgets, keeps, shares, spendviews, teamhead, waits, wasted
 from .filters import sheet as filters_sheet
 from .filters import words as narrowed_words
 from .laid import Laid, lay
@@ -45,6 +46,7 @@ class TeamFigures:
     leases: tuple[OpenLease, ...]
     now: datetime
     moves: MoveSheet
+    keeps: KeepGrantSheet
     waits: WaitSheet
     money: TeamMoney
     odd: tuple[Anomaly, ...]
@@ -66,6 +68,7 @@ def gather(
         leases=governor.leases(teams=(team,)),
         now=now,
         moves=governor.moves(team, now=now),
+        keeps=governor.keep_grants(team, now=now),
         waits=governor.waits((team,), now=now),
         money=governor.team_money(team, now=now),
         odd=governor.anomalies((team,), now=now).open,
@@ -100,6 +103,7 @@ def sheet(figures: TeamFigures, views: Sequence[LeaseView]) -> dict[str, object]
         "lines": usage_lines(usage.model_copy(update={"rows": newest}), zone, people=people),
         "hidden_lines": max(0, len(usage.rows) - MOST_LINES),
         "quotas": quota_rows(policy, figures.team, [lease for _view, lease in leases]),
+        **keeps.sheet(figures.keeps),
         **shares.sheet(figures.moves, policy),
         **waits.sheet(figures.waits, policy),
         **budgets.sheet([one for one in figures.money.budgets if people or one.user is None], zone),

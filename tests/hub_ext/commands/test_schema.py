@@ -67,5 +67,5 @@ def test_durations_in_the_schema_are_written_as_in_a_policy(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     schema = json.loads(_printed(capsys))
-    rule = schema["$defs"]["IdleRule"]["properties"]
-    assert (rule["start_grace"]["default"], rule["keep"]["default"]) == ("15m", "1h")
+    rule, keep = (schema["$defs"][name]["properties"] for name in ("IdleRule", "KeepTimes"))
+    assert (rule["start_grace"]["default"], keep["each"]["default"]) == ("15m", "1h")

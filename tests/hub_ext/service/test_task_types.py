@@ -73,7 +73,7 @@ def test_a_service_has_its_own_idle_rule_and_keeps_it(site: Site) -> None:
     assert found[0] == "calm"
     kept = site.governor.keep(lease.id, actor=VERA, now=site.now)
     assert kept.kept_until is not None
-    assert kept.kept_until - site.now == found[1].keep
+    assert kept.kept_until - site.now == found[1].keep.each
 
 
 def test_another_type_is_another_wish_and_none_is_the_same(site: Site) -> None:

@@ -100,6 +100,8 @@ MATRIX: dict[str, tuple[int, set[str], int]] = {
     "GET teams/{team}/months/{month}": (200, ADMINS | {"lead"}, 403),
     # No pool is called so: whoever may hears 409.
     "POST teams/{team}/moves": (409, ADMINS | {"lead"}, 403),
+    "GET teams/{team}/keeps": (200, ADMINS | {"lead"}, 403),
+    "POST teams/{team}/keeps": (202, ADMINS | {"lead"}, 403),
 }
 """Route -> the answer to those who may, who they are, and the answer to the others.
 
@@ -131,6 +133,9 @@ BY_HAND: dict[str, dict[str, object]] = {
     "POST months/{month}/close": {},
     "POST corrections": {"wanted": {"lease_id": "l-none", "start": "2026-11-30T09:00:00Z"}},
     "POST anomalies/{anomaly}/act": {"act": "ask"},
+    "POST teams/{team}/keeps": {
+        "wanted": {"user": "vera", "more_s": 3600, "until": "2026-12-02T09:00:00Z"}
+    },
     "POST teams/{team}/moves": {"pool": "none", "to_project": "maps", "gpus": "1"},
 }
 """What an administrator's act says beside its reason."""
