@@ -6,8 +6,8 @@ from typing import Literal
 from pydantic import AwareDatetime
 
 from .asking import Environment, Reason, ServerKey
-from .pods import PodTerms
 from .keeping import KeepSheet
+from .pods import PodTerms
 from .record import OpenLease
 from .starving import WaitsFor
 from .switching import Change, RunningServer
