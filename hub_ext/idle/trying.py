@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from ..policy.model import IdleRule, Policy
 from ..policy.model_idle import OFF
+from ..policy.model_keep import KeepTimes
 from ..units import duration_text
 
 Why = Literal["at-once", "before-trials", "renamed", "changed", "taken-back", "removed", ""]
@@ -164,6 +165,8 @@ def _value(name: str, value: object) -> object:
             return duration_text(value)
         case tuple():
             return list(value)
+        case KeepTimes():
+            return {part: _value(part, span) for part, span in value if span is not None}
         case int() if name in _BYTES:
             return f"{value}B"
         case _:

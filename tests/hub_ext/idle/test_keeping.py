@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from hub_ext.idle.keeping import WEEK, Keepable, Kept, free_at, keepable, week_kept
 from hub_ext.policy.model import IdleRule
 from hub_ext.policy.model_keep import KeepTimes, keep_server, keep_week
-from tests.hub_ext.idle.test_laws import NOON, lease
+from tests.hub_ext.idle.test_laws import lease
+from tests.support.pools import NOON
 
 HOUR = timedelta(hours=1)
 TIMES = {"each": "2h", "server": "6h", "week": "10h"}
