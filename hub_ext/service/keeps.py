@@ -159,9 +159,8 @@ def _spent(turn: Turn, lease: OpenLease, stand: _Stand) -> RefusedError:
     }
     zone = turn.desk.book.policy.timezone
     code = "keep-off" if can.ends_by == "none" else "keep-spent"
-    return RefusedError(
-        code, _why_not(can, lease, free and local_text(free, zone)), figures=figures
-    )
+    words = _why_not(can, lease, None if free is None else local_text(free, zone))
+    return RefusedError(code, words, figures=figures)
 
 
 def _why_not(can: Keepable, lease: OpenLease, free: str | None) -> str:

@@ -91,7 +91,14 @@ export function addCommands(parts: ICommandParts): void {
     execute: args => extend(parts, typeof args.seconds === 'number' ? args.seconds : null)
   });
   commands.addCommand(COMMANDS.keep, {
-    label: trans.__('Keep GPU Server'),
+    label: () =>
+      model.keep?.adds_s
+        ? trans.__(
+            'Keep GPU Server for %1 (%2)',
+            coarse(model.keep.adds_s, trans),
+            model.keep.price_text
+          )
+        : trans.__('Keep GPU Server'),
     caption: trans.__('Say that you still need it: idleness does not stop it for a while'),
     describedBy: { args: NO_ARGUMENTS },
     isEnabled: () => model.canKeep,

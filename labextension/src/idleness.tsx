@@ -3,12 +3,13 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
-import { COMMANDS } from './commands';
-import { coarse, duration, instant } from './format';
-import { Button, Fact } from './parts';
+import { coarse, duration } from './format';
+import { Keeping } from './keeping';
+import { Fact } from './parts';
 import type { ISectionProps } from './parts';
 import type { ISignal, IVerdict } from './wire';
-import { signalName, verdictName } from './words';
+import { groundWords, heldWords, verdictName } from './judged';
+import { signalName } from './words';
 
 export function Idleness(props: ISectionProps): React.ReactElement {
   const { model, trans } = props;
@@ -26,7 +27,7 @@ export function Idleness(props: ISectionProps): React.ReactElement {
       ) : (
         <>
           <Evidence verdict={verdict} trans={trans} />
-          <Kept {...props} />
+          <Keeping {...props} />
         </>
       )}
     </section>
@@ -49,6 +50,14 @@ function Evidence(props: { verdict: IVerdict; trans: TranslationBundle }): React
         </p>
       )}
       <dl className="jp-GpuCommons-details">
+        {verdict.rule !== null && (
+          <Fact name={trans.__('Rule')} note={groundWords(verdict.ground, trans)}>
+            {verdict.rule}
+          </Fact>
+        )}
+        {verdict.held_by && (
+          <Fact name={trans.__('Held off by')}>{heldWords(verdict.held_by, trans)}</Fact>
+        )}
         {verdict.signals.map(signal => (
           <Signal key={signal.name} signal={signal} trans={trans} />
         ))}
@@ -57,27 +66,15 @@ function Evidence(props: { verdict: IVerdict; trans: TranslationBundle }): React
   );
 }
 
-function Kept(props: ISectionProps): React.ReactElement | null {
-  const { lease, model, trans, run } = props;
-  if (lease.kept_until !== null && Date.parse(lease.kept_until) > Date.now()) {
-    const until = instant(lease.kept_until);
-    return (
-      <p className="jp-GpuCommons-small">
-        {trans.__('Kept until %1: idleness does not stop it before.', until)}
-      </p>
-    );
-  }
-  if (!model.canKeep || model.notice !== null) {
-    return null;
-  }
-  return <Button onClick={() => run(COMMANDS.keep)}>{trans.__('Keep for a while')}</Button>;
-}
-
 function Signal(props: { signal: ISignal; trans: TranslationBundle }): React.ReactElement {
   const { signal, trans } = props;
   const source = signal.trust === 'user' ? trans.__('said by this server') : signal.source;
-  const note =
+  const aged =
     signal.age_s === null ? source : trans.__('%1, %2 old', source, duration(signal.age_s, trans));
+  const note =
+    signal.window_s > 0
+      ? trans.__('%1, over the last %2', aged, coarse(signal.window_s, trans))
+      : aged;
   return (
     <Fact name={signalName(signal.name, trans)} note={note}>
       {verdictName(signal.state, trans)} · {signal.value}

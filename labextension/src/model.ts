@@ -8,7 +8,7 @@ import type { ISignal } from '@lumino/signaling';
 
 import type { Connection } from './api';
 import { ADVICE, FIRST_STATE } from './wire';
-import type { IChange, ILease, INotice, INoticeEvent, IPageState, IView } from './wire';
+import type { IChange, IKeep, ILease, INotice, INoticeEvent, IPageState, IView } from './wire';
 
 /** Seconds before a stop at which it is said aloud. */
 export const THRESHOLDS = [600, 300, 60];
@@ -102,10 +102,16 @@ export class LeaseModel {
     return this.view?.extend_max_s ?? 0;
   }
 
+  /** What one more keep would do; null where nothing judges idleness. */
+  get keep(): IKeep | null {
+    return this.view?.keep ?? null;
+  }
+
   /** Being kept answers idleness alone, so it is offered where idleness is judged. */
   get canKeep(): boolean {
     const judged = this.view?.verdict?.limit_s !== null && this.view?.verdict !== null;
-    return this._may && (this.notice?.cause === 'culled' || (this.notice === null && judged));
+    const asked = this.notice?.cause === 'culled' || (this.notice === null && judged);
+    return this._may && asked && this.keep?.adds_s !== 0;
   }
 
   /** Seconds until the lease ends, never negative; null where it has no end. */

@@ -11,6 +11,7 @@ import { COMMANDS } from './commands';
 import { instant } from './format';
 import type { LeaseModel } from './model';
 import type { INotice } from './wire';
+import { keepWords } from './judged';
 import { calledOffWords, noticeWords } from './words';
 
 export interface INoticeParts {
@@ -74,8 +75,8 @@ export class NoticeTeller implements IDisposable {
     const when = instant(notice.stops_at);
     const message = trans.__('This server stops at %1. %2', when, noticeWords(notice, trans));
     const actions = [{ label: trans.__('Show'), callback: () => run(COMMANDS.open) }];
-    if (notice.cause === 'culled') {
-      actions.unshift({ label: trans.__('Keep'), callback: () => run(COMMANDS.keep) });
+    if (notice.cause === 'culled' && model.canKeep) {
+      actions.unshift({ label: keepWords(model.keep, trans), callback: () => run(COMMANDS.keep) });
     } else if (notice.cause === 'expired' && model.canExtend) {
       actions.unshift({ label: trans.__('Extend…'), callback: () => run(COMMANDS.extend) });
     }

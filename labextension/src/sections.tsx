@@ -6,6 +6,7 @@ import React from 'react';
 
 import { COMMANDS } from './commands';
 import { coarse, duration, gibibytes, instant, percent, shortDigest } from './format';
+import { keepWords } from './judged';
 import { extensions } from './model';
 import type { LeaseModel } from './model';
 import { Button, Fact, Meter } from './parts';
@@ -51,7 +52,7 @@ export function Notice(props: ISectionProps & { notice: INotice }): React.ReactE
       <div className="jp-GpuCommons-buttons">
         {notice.cause === 'culled' && !model.isAdvice && (
           <Button accept disabled={!model.canKeep} onClick={() => run(COMMANDS.keep)}>
-            {trans.__('Keep')}
+            {model.canKeep ? keepWords(model.keep, trans) : trans.__('Keep')}
           </Button>
         )}
         {notice.cause === 'expired' && (

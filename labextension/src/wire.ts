@@ -102,6 +102,29 @@ export interface IVerdict {
   limit_s: number | null;
   signals: ISignal[];
   words: string;
+  /** Name of the policy's rule; null where none is for this server. */
+  rule: string | null;
+  /** Which limit was reached, or empty. */
+  ground: string;
+  /** What alone holds idleness off, or empty. */
+  held_by: string;
+}
+
+/** What one more "keep" would do and cost, and what is left; words and amounts are the governor's. */
+export interface IKeep {
+  /** So much longer it would be kept, in seconds; 0 where it cannot be. */
+  adds_s: number;
+  until: string | null;
+  ends_by: string;
+  server_kept_s: number;
+  server_limit_s: number;
+  week_kept_s: number;
+  week_limit_s: number;
+  free_at: string | null;
+  granted_s: number;
+  granted_until: string | null;
+  price_text: string;
+  words: string;
 }
 
 /** One figure behind what the GPU waits for; `short` is at its limit. */
@@ -173,6 +196,8 @@ export interface IView {
   change: IChange | null;
   /** What keeps its GPU waiting; null before the first look. */
   waits_for: IWaitsFor | null;
+  /** What one more "keep" would do; null where nothing judges it. */
+  keep?: IKeep | null;
 }
 
 export interface IPageState {

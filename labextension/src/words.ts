@@ -331,17 +331,6 @@ export function isolationWords(isolation: Isolation, trans: TranslationBundle): 
   }
 }
 
-/** Words for the result of an idle judgement, where the governor gave none. */
-export function verdictName(state: string, trans: TranslationBundle): string {
-  const known: Record<string, string> = {
-    active: trans.__('Active'),
-    quiet: trans.__('Quiet'),
-    idle: trans.__('Idle'),
-    unknown: trans.__('Unknown')
-  };
-  return known[state] ?? state;
-}
-
 /** Whether what was measured is at its limit. */
 export function countedName(state: string, trans: TranslationBundle): string {
   const known: Record<string, string> = {

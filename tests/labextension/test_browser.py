@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from hub_ext.lease import Cause, Counted, DeviceReading, Problem, VerdictState, WaitsFor
 from tests.support.lab_browser import LabPage, chromium
-from tests.support.lab_governor import LabGovernor, a_lease, without_gpu
+from tests.support.lab_governor import LabGovernor, a_keep, a_lease, without_gpu
 from tests.support.lab_server import LabServer, hub_environment, lab_server
 
 pytestmark = pytest.mark.browser
@@ -62,6 +62,7 @@ def lab(opened: LabPage, governor: LabGovernor) -> Iterator[LabPage]:
         readings=standard.readings,
         verdict=standard.verdict,
         waits_for=None,
+        keep=standard.keep,
         extend_max_s=10800,
         refusal=None,
         silent=False,
@@ -142,12 +143,37 @@ def test_a_notice_stands_in_toast_panel_and_status_item_and_keep_calls_it_off(
     expect(lab.notice.get_by_role("timer")).not_to_have_text(before or "")
     lab.picture("notice")
     assert lab.serious_faults() == []
-    lab.notice.get_by_role("button", name="Keep").click()
+    lab.notice.get_by_role("button", name="Keep for 1 h (EUR 4.20)").click()
     expect(lab.notice).to_have_count(0)
     expect(lab.toast).to_have_count(0)
     expect(lab.panel).to_contain_text("Kept until")
     expect(lab.status).to_contain_text("EUR 4.20 / h")
     assert governor.calls == [("keep", {})]
+
+
+def test_the_panel_tells_rule_hold_and_what_one_more_keep_costs(
+    lab: LabPage, governor: LabGovernor
+) -> None:
+    lab.open()
+    held = governor.verdict
+    assert held is not None
+    quiet = {"state": VerdictState.quiet, "rule": "gpus", "held_by": "input"}
+    governor.change(verdict=held.model_copy(update=quiet))
+    idleness = lab.panel.get_by_role("region", name="Idleness")
+    expect(idleness).to_contain_text("gpus")
+    expect(idleness).to_contain_text("somebody worked in it")
+    expect(idleness).to_contain_text("over the last")
+    week = idleness.get_by_role("meter", name="Kept, seven days")
+    expect(week).to_have_attribute("aria-valuetext", "6 h of 24 h")
+    expect(idleness.get_by_role("button", name="Keep for 1 h (EUR 4.20)")).to_be_visible()
+    lab.picture("keep")
+    assert lab.serious_faults() == []
+    now = datetime.now(UTC)
+    governor.change(
+        keep=a_keep(now, adds_s=0, until=None, ends_by="week", free_at=now + timedelta(hours=3))
+    )
+    expect(idleness).to_contain_text("Nothing is left of this week; some is free again at")
+    expect(idleness.get_by_role("button")).to_have_count(0)
 
 
 def test_advice_is_no_announced_stop(lab: LabPage, governor: LabGovernor) -> None:

@@ -51,6 +51,7 @@ from hub_ext.lease import (
     VerdictState,
     WaitsFor,
 )
+from hub_ext.lease.keeping import KeepSheet
 from hub_ext.units import accrue, money_text, settle
 
 OWNER = UserName("alice")
@@ -154,6 +155,24 @@ def a_change(title: str, **changes: Any) -> Change:
     return waits.model_copy(update=changes)
 
 
+def a_keep(now: datetime, **changes: Any) -> KeepSheet:
+    """One hour more for EUR 4.20, with some of both limits gone."""
+    keep = KeepSheet(
+        each_s=3600,
+        adds_s=3600,
+        until=now + timedelta(hours=1),
+        ends_by="",
+        server_kept_s=2 * 3600,
+        server_limit_s=12 * 3600,
+        week_kept_s=6 * 3600,
+        week_limit_s=24 * 3600,
+        price_micro=PRICE_MICRO,
+        price_text="EUR 4.20",
+        words="Kept for 2h of 12h on this server, and 6h of 24h within seven days.",
+    )
+    return keep.model_copy(update=changes)
+
+
 def offers() -> tuple[SwitchOffer, ...]:
     """Two other profiles: one that is there, one to wait for."""
     team = TeamName("vision")
@@ -204,6 +223,7 @@ class LabGovernor:
         self.ended: OpenLease | None = None
         self.verdict: Verdict | None = _verdict(now)
         self.waits_for: WaitsFor | None = None
+        self.keep: KeepSheet | None = a_keep(now)
         self.readings: tuple[DeviceReading, ...] = (_reading(now),)
         self.extend_max_s = 3 * 3600
         self.switch_offers: tuple[SwitchOffer, ...] = offers()
@@ -274,6 +294,7 @@ class LabGovernor:
             isolation=Isolation.mig,
             change=self.switch_to,
             waits_for=self.waits_for,
+            keep=self.keep if lease is not None and lease.devices else None,
         )
 
     def take(self, verb: str, body: dict[str, Any]) -> None:

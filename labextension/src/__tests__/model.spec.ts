@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { LeaseModel, crossed, extensions } from '../model';
 import type { INoticeEvent } from '../wire';
 import { NOTICE_SCHEMA, parseLine, parseNotice } from '../wire';
-import { aChange, aLease, aNotice, aState, aView } from './parts';
+import { aChange, aKeep, aLease, aNotice, aState, aView } from './parts';
 
 let time = 0;
 let model: LeaseModel;
@@ -90,6 +90,10 @@ describe('what may be done', () => {
   it('is to keep when idleness stops it, and not when the end of the lease does', () => {
     model.receive(aState({ view: aView({ lease: aLease({ notice: aNotice() }) }) }));
     expect(model.canKeep).toBe(true);
+    const spent = aKeep({ adds_s: 0 });
+    const view = aView({ lease: aLease({ notice: aNotice() }), keep: spent });
+    model.receive(aState({ view }));
+    expect(model.canKeep).toBe(false);
     const end = aNotice({ cause: 'expired' });
     model.receive(aState({ view: aView({ lease: aLease({ notice: end }) }) }));
     expect(model.canKeep).toBe(false);

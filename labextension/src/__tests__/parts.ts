@@ -3,7 +3,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { FIRST_STATE } from '../wire';
-import type { IChange, ILease, INotice, IPageState, IView } from '../wire';
+import type { IChange, IKeep, ILease, INotice, IPageState, IView } from '../wire';
 
 /** Fills arguments in and translates nothing. */
 export const trans = {
@@ -58,6 +58,24 @@ export function aChange(changes: Partial<IChange> = {}): IChange {
     state: 'queued',
     position: 2,
     words: 'Your request waits as number 2.',
+    ...changes
+  };
+}
+
+export function aKeep(changes: Partial<IKeep> = {}): IKeep {
+  return {
+    adds_s: 3600,
+    until: '2026-11-30T15:00:00Z',
+    ends_by: '',
+    server_kept_s: 0,
+    server_limit_s: 43_200,
+    week_kept_s: 7200,
+    week_limit_s: 86_400,
+    free_at: null,
+    granted_s: 0,
+    granted_until: null,
+    price_text: 'EUR 4.20',
+    words: 'Kept for 0s of 12h on this server, and 2h of 24h within seven days.',
     ...changes
   };
 }
