@@ -161,8 +161,15 @@ def _remember(site: _Site, hub: str) -> None:
             "consecutive_failure_limit": c.Spawner.get("consecutive_failure_limit", 0),
             "last_activity_interval": c.JupyterHub.get("last_activity_interval", 300),
             "public_url": _public(c),
+            "home_size": _home_size(c),
         },
     )
+
+
+def _home_size(c: Config) -> str:
+    """What the hub claims for each home on Kubernetes; empty where it claims none."""
+    ensured = _present(c.KubeSpawner, "storage_pvc_ensure", empty=False)
+    return str(_present(c.KubeSpawner, "storage_capacity", "")) if ensured else ""
 
 
 def _public(c: Config) -> str:

@@ -10,7 +10,7 @@ from ..admission.levels import may_use
 from ..i18n import _
 from ..policy.model import Policy
 from . import names
-from .limitdemands import of_limits
+from .limitdemands import of_homes, of_limits
 from .objects import Body
 from .queuedemands import Breach, Weight, of_flavor, of_queue
 from .render.homes import homes
@@ -59,11 +59,14 @@ class Expected:
         ResourceFlavors of the pools.
     own_writers
         Users who write Workloads by right: the governor and Kueue.
+    home_size
+        What the hub claims for each person's home; None where it claims none.
     """
 
     homes: tuple[names.Place, ...]
     flavors: frozenset[str]
     own_writers: frozenset[str]
+    home_size: str | None = None
 
 
 def expected(policy: Policy, site: Site) -> Expected:
@@ -82,6 +85,7 @@ def expected(policy: Policy, site: Site) -> Expected:
                 user_of(site.kueue_namespace, site.kueue),
             }
         ),
+        site.home_size,
     )
 
 
@@ -107,6 +111,7 @@ def breaches(cluster: Cluster, needs: Expected) -> Iterator[Breach]:
         if _namespace(one) in ours:
             found = of_limits(one, cluster.configuration)
             yield from _within(needs, _namespace(one), found)
+            yield from of_homes(one, needs.home_size)
     yield from _writers(cluster, needs)
     yield from _unread(cluster)
 

@@ -7,7 +7,40 @@ from collections.abc import Iterator
 
 from ..i18n import _
 from .objects import Body
+from .quantity import whole
 from .queuedemands import Breach, Weight
+
+
+def of_homes(limits: Body, home_size: str | None) -> Iterator[Breach]:
+    """Name a LimitRange that refuses the claim of a person's home, so that no server starts there.
+
+    Parameters
+    ----------
+    home_size
+        What the hub asks for each home; None where it claims none, or that is not known.
+    """
+    if home_size is None:
+        return
+    meta = limits["metadata"]
+    for item in (limits.get("spec") or {}).get("limits") or []:
+        most = (item.get("max") or {}).get("storage")
+        if item.get("type") != "PersistentVolumeClaim" or most is None:
+            continue
+        if whole(str(most)) < whole(home_size):
+            yield Breach(
+                "home-claims",
+                Weight.doubt,
+                _(
+                    "LimitRange {name} allows claims of {most}, and each home asks for {size}: "
+                    "whoever has no home there yet cannot start"
+                ).format(
+                    name=f"{meta.get('namespace', '')}/{meta['name']}", most=most, size=home_size
+                ),
+                _(
+                    "write `home_size: {size}` in the file of --site and render anew, or set "
+                    "`singleuser.storage.capacity` lower"
+                ).format(size=home_size),
+            )
 
 
 def of_limits(limits: Body, settings: Body | None) -> Iterator[Breach]:

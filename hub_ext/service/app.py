@@ -316,7 +316,9 @@ class GovernorService:
 async def _inspected(api: Api, settings: Settings, policy: Policy) -> tuple[Breach, ...]:
     """Look whether Kueue keeps what a policy rests on, as far as the governor may look."""
     given = {"hub_namespace": settings.kube_hub_namespace, "namespace": settings.kube_namespace}
-    site = Site.model_validate({key: value for key, value in given.items() if value})
+    # How large homes are is for the hub to know; `doctor`, beside it, looks at them.
+    named = {key: value for key, value in given.items() if value}
+    site = Site.model_validate({**named, "home_size": None})
     needs = expected(policy, site)
     spaces = frozenset(home.namespace for home in needs.homes)
     return tuple(breaches(await inspect(api, spaces, site.kueue_namespace), needs))

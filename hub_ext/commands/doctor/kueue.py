@@ -49,7 +49,8 @@ def _site(look: Look) -> Site:
         "hub_namespace": look.told("GPU_COMMONS_KUBE_HUB_NAMESPACE"),
         "namespace": look.told("GPU_COMMONS_KUBE_NAMESPACE"),
     }
-    return Site.model_validate({key: value for key, value in given.items() if value})
+    named = {key: value for key, value in given.items() if value}
+    return Site.model_validate({**named, "home_size": look.settings.get("home_size") or None})
 
 
 async def _inspected(look: Look, needs: Expected, site: Site) -> Cluster:

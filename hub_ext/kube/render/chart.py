@@ -17,6 +17,10 @@ def chart_values(site: Site) -> dict[str, Any]:
             "networkPolicy": {"enabled": False},
             # The rendered ones shut the metadata address without a privileged container.
             "cloudMetadata": {"blockWithIptables": False},
+            # Each namespace bounds its claims, so the homes in it have a size that it knows.
+            "storage": {"type": "none"}
+            if site.home_size is None
+            else {"type": "dynamic", "capacity": site.home_size},
             "extraLabels": {
                 "hub.jupyter.org/network-access-hub": "true",
                 "hub.jupyter.org/network-access-proxy-http": "true",

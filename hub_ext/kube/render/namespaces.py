@@ -10,6 +10,7 @@ from ...policy.capacity import WHOLE, capacity
 from ...policy.model import Policy, Team
 from ...units import UNITS_PER_GPU
 from ..podterms import PRIORITY_CLASS
+from ..quantity import whole
 from .homes import Home, homes
 from .kinds import Manifest
 from .marks import manifest
@@ -59,18 +60,20 @@ def fences(policy: Policy, site: Site) -> Iterator[Manifest]:
                 namespace=home.namespace,
                 labels=home.labels,
             )
-        yield from _claims(policy, home)
+        yield from _claims(policy, home, site)
 
 
-def _claims(policy: Policy, home: Home) -> Iterator[Manifest]:
-    """Let no claim be larger than the project's volume.
+def _claims(policy: Policy, home: Home, site: Site) -> Iterator[Manifest]:
+    """Let no claim be larger than the project's volume, or than a person's home where that is.
 
     Nothing is said of containers: Kueue adds a LimitRange's figures to leases, and none of them
     would be admitted where the queues hold no CPU.
     """
     volume = None if home.project is None else policy.projects[home.project].volume
     if volume is not None:
-        largest = {"type": "PersistentVolumeClaim", "max": {"storage": str(volume.size)}}
+        # KubeSpawner claims each home where the server lives, so in the project's namespace.
+        size = max(volume.size, 0 if site.home_size is None else whole(site.home_size))
+        largest = {"type": "PersistentVolumeClaim", "max": {"storage": str(size)}}
         yield manifest(
             "LimitRange",
             "gpu-commons",

@@ -11,6 +11,9 @@ __all__ = ["Site", "user_of"]
 Label = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 """A name of Kubernetes: of a namespace or a service account."""
 
+Size = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,14}([kMGTPE]|[KMGTPE]i)?$")]
+"""A size as Kubernetes writes it, such as `10Gi`."""
+
 
 class Site(BaseModel):
     """One cluster and the hub on it."""
@@ -30,6 +33,9 @@ class Site(BaseModel):
     """Namespace of Kueue."""
     kueue: Label = "kueue-controller-manager"
     """Service account of Kueue, in its namespace."""
+    home_size: Size | None = "10Gi"
+    """What the claim of each person's home asks for: `singleuser.storage.capacity` of the chart,
+    whose default it is. `null` where people have no homes beside the volumes of projects."""
     server_port: Annotated[int, Field(strict=True, ge=1, le=65535)] = 8888
     """Port on which servers listen."""
     dns: tuple[Cidr, ...] = ()

@@ -279,6 +279,21 @@ def test_a_limit_range_that_adds_nothing_that_counts_is_fine(
     assert limited.breaches() == []
 
 
+@pytest.mark.parametrize(
+    ("most", "size", "named"),
+    [("5Gi", "10Gi", True), ("10Gi", "10Gi", False), ("1Ti", "10Gi", False), ("1Gi", None, False)],
+)
+def test_a_claim_of_a_home_that_is_refused_where_servers_live_is_named(
+    most: str, size: str | None, *, named: bool
+) -> None:
+    limited = world()
+    limit("PersistentVolumeClaim", max={"storage": most})(limited)
+    needs = expected(site_policy(), SITE.model_copy(update={"home_size": size}))
+    found = list(breaches(limited.cluster(), needs))
+    assert [(one.code, one.weight) for one in found] == [("home-claims", Weight.doubt)] * named
+    assert all("home_size: 10Gi" in one.remedy for one in found)
+
+
 def test_whoever_else_may_write_workloads_is_named() -> None:
     shared = world()
     shared.writers = expected(site_policy(), SITE).own_writers | {

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from hub_ext.kube.render import Manifest, Site, rendered
+from hub_ext.kube.render.chart import chart_values
 from tests.support.rendering import of_kind, site_policy
 
 SITES = {"by project": Site(), "one namespace": Site(namespace="research")}
@@ -69,3 +70,20 @@ def test_no_figure_of_a_namespace_is_added_to_leases(made: Sequence[Manifest]) -
     # Kueue would look for a quota of CPU and memory then, and the queues hold none.
     for one in of_kind(made, "LimitRange").values():
         assert {limit["type"] for limit in one["spec"]["limits"]} == {"PersistentVolumeClaim"}
+
+
+@pytest.mark.parametrize(("home", "most"), [("10Gi", 10 * 2**30), ("1Gi", 2**32), (None, 2**32)])
+def test_homes_fit_below_the_largest_claim_of_a_namespace(home: str | None, most: int) -> None:
+    """The hub claims each home where its server lives, and the chart is told the same size."""
+    policy = site_policy("projects", "sky-survey", "volume", to={"size": "4GiB"})
+    site = Site(home_size=home)
+    (limits,) = [
+        one
+        for one in rendered(policy, site)
+        if one["kind"] == "LimitRange" and one["metadata"]["namespace"] == "gpu-sky-survey"
+    ]
+    (limit,) = limits["spec"]["limits"]
+    assert limit["max"] == {"storage": str(most)}
+    storage = chart_values(site)["singleuser"]["storage"]
+    assert storage.get("capacity") == home
+    assert storage["type"] == ("none" if home is None else "dynamic")
