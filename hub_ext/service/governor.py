@@ -85,6 +85,7 @@ from .spendcore import SpendCore
 from .timecore import TimeCore
 from .waitcore import WaitCore
 from .wastecore import WasteCore
+from .worthcore import WorthCore
 
 
 class Governor(
@@ -106,6 +107,7 @@ class Governor(
     FleetCore,
     IdleCore,
     SpendCore,
+    WorthCore,
     MoneyCore,
     KeepCore,
 ):

@@ -11,7 +11,7 @@ from ..budget import month_name, months
 from ..lease import LeaseId
 from ..lease.spend import SpendDimension, SpendSheet
 from ..policy.model import Policy
-from ..reports.spend import OwnersOf, Part, pieces, rows
+from ..reports.spend import OwnersOf, Part, Piece, pieces, rows
 from .desk import Desk
 from .usage import Scope, reckoned
 
@@ -47,12 +47,9 @@ def spend(
     RefusedError
         While no policy is in force.
     """
-    with desk.turn(now) as turn:
-        policy = turn.desk.book.policy
-        lines = reckoned(turn, scope, stretch.start, stretch.end)
-        facts = desk.facts.of(turn.tx, (line.lease_id for line in lines), policy)
-    parts = parts_of(desk, policy, stretch, monthly="month" in by)
-    made, total = rows(pieces(lines, facts, parts), by, owners_of(policy, scope))
+    policy = desk.book.policy
+    found = gathered(desk, scope, stretch, monthly="month" in by, now=now)
+    made, total = rows(found, by, owners_of(policy, scope))
     return SpendSheet(
         scope=scope.name,
         window=stretch.words,
@@ -66,6 +63,23 @@ def spend(
         total=total,
         all_rows=len(made),
     )
+
+
+def gathered(
+    desk: Desk, scope: Scope, stretch: Stretch, *, monthly: bool = False, now: datetime
+) -> tuple[Piece, ...]:
+    """Cut all charges of a window into pieces, with facts and use.
+
+    Raises
+    ------
+    RefusedError
+        While no policy is in force.
+    """
+    with desk.turn(now) as turn:
+        policy = desk.book.policy
+        lines = reckoned(turn, scope, stretch.start, stretch.end)
+        facts = desk.facts.of(turn.tx, (line.lease_id for line in lines), policy)
+    return tuple(pieces(lines, facts, parts_of(desk, policy, stretch, monthly=monthly)))
 
 
 def parts_of(desk: Desk, policy: Policy, stretch: Stretch, *, monthly: bool) -> tuple[Part, ...]:

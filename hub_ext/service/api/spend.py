@@ -83,6 +83,51 @@ class SpendDoor(BaseHandler):
         """Give that name: what is told of the instant of asking is not in it."""
         return self._tag
 
+    def people_hidden(self, core: Governor) -> bool:
+        """Whether the policy keeps figures of single people from this caller."""
+        mine = self.get_query_argument("scope", _ME) == _ME
+        return not (mine or self.caller.admin or core.policy.statement.members)
+
+    def aggregate(self, otherwise: str) -> tuple[SpendDimension, ...]:
+        """Read what rows are told apart by.
+
+        Raises
+        ------
+        RefusedError
+            400 for a word that is none, or that is there twice.
+        """
+        text = self.get_query_argument("aggregate", None) or otherwise
+        words = [word.strip() for word in text.split(",")]
+        found = tuple(one for word in words for one in DIMENSIONS if one == word)
+        if len(found) != len(words) or len(set(found)) != len(found):
+            raise _bad(
+                _(
+                    "aggregate names each of these at most once, with commas between: {words}. "
+                    "For example aggregate=team,project."
+                ).format(words=", ".join(DIMENSIONS))
+            )
+        return found
+
+    async def check_people(self, by: tuple[SpendDimension, ...]) -> None:
+        """See to it that nobody is told of single people from whom the policy keeps it.
+
+        Raises
+        ------
+        RefusedError
+            403 where rows would name people.
+        """
+        if not {"user", "lease"}.isdisjoint(by) and await self.core.run(
+            lambda core, _now: self.people_hidden(core)
+        ):
+            raise RefusedError(
+                "no-people",
+                _(
+                    "The policy shows leads no figures of single people (statement.members). "
+                    "Leave `user` and `lease` out of aggregate."
+                ),
+                status=HTTPStatus.FORBIDDEN,
+            )
+
 
 class SpendHandler(SpendDoor):
     """`GET spend`: held, charged and used in a window, told apart by `aggregate`."""
@@ -95,7 +140,12 @@ class SpendHandler(SpendDoor):
 
     async def get(self) -> None:
         """Answer with the first page, or with the one that a cursor names."""
-        by, limit, text = self._aggregate(), self._limit(), self.get_query_argument("cursor", None)
+        by, limit, text = (
+            self.aggregate(_TEAM),
+            self._limit(),
+            self.get_query_argument("cursor", None),
+        )
+        await self.check_people(by)
         words = (self.get_query_argument(name, "") or "" for name in _ASKED)
         question = digest(self.caller.kind, self.caller.name, *words, *by)
         if text is None:
@@ -128,19 +178,6 @@ class SpendHandler(SpendDoor):
         if 1 <= limit <= MOST_ROWS:
             return limit
         raise _bad(_("limit is a number from 1 to {most}.").format(most=MOST_ROWS))
-
-    def _aggregate(self) -> tuple[SpendDimension, ...]:
-        text = self.get_query_argument("aggregate", None) or _TEAM
-        words = [word.strip() for word in text.split(",")]
-        found = tuple(one for word in words for one in DIMENSIONS if one == word)
-        if len(found) != len(words) or len(set(found)) != len(found):
-            raise _bad(
-                _(
-                    "aggregate names each of these at most once, with commas between: {words}. "
-                    "For example aggregate=team,project."
-                ).format(words=", ".join(DIMENSIONS))
-            )
-        return found
 
 
 def _bad(words: str) -> RefusedError:

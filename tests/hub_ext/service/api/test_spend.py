@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.hub_ext.service.api.stories import at_the_door
+from tests.support.governing import POLICY
 from tests.support.identities import Door
 
 
@@ -117,3 +118,59 @@ def test_rubbish_is_refused_with_what_can_be_asked(tmp_path: Path) -> None:
             assert words in json.loads(answer.body)["detail"]
 
     at_the_door(tmp_path, story)
+
+
+def test_spend_is_explained_in_five_sheets(tmp_path: Path) -> None:
+    async def story(door: Door) -> None:
+        spend_of(1, door)
+        scope = "scope=team:vision"
+        changes = await told(door, f"spend/changes?{scope}&window=2h", "lead")
+        assert [row["main"] for row in changes["rows"]] == ["hours"]
+        assert changes["total"]["change_micro"] == 3_600_000
+        models = await told(door, f"spend/models?{scope}", "lead")
+        assert models["rows"][0]["row"]["owners"] == ["lena"]
+        dear = await told(door, f"spend/dearest?{scope}&limit=1", "lead")
+        assert (dear["leases"], dear["rows"][0]["user"]) == (1, "vera")
+        value = await told(door, f"value?{scope}", "lead")
+        assert value["without_purpose"]["leases"] == 1
+        owners = await told(door, f"spend/owners?{scope}&window=2026-11", "lead")
+        assert [(row["pool"], row["team"]) for row in owners["rows"]] == [("whole", "vision")]
+        assert owners["months"] == ["2026-11"]
+
+    at_the_door(tmp_path, story)
+
+
+def test_an_open_month_is_held_against_as_much_of_the_month_before(tmp_path: Path) -> None:
+    async def story(door: Door) -> None:
+        found = await told(door, "spend/changes?window=month")
+        # 30 November 09:00 is 29 days and 9 hours into the month.
+        assert found["end"] == "2026-11-30T09:00:00Z"
+        assert found["before_start"] == "2026-10-01T00:00:00Z"
+        assert found["before_end"] == "2026-10-30T09:00:00Z"
+        over = await told(door, "spend/changes?window=2026-10")
+        assert (over["before_start"], over["before_end"]) == (
+            "2026-09-01T00:00:00Z",
+            "2026-10-01T00:00:00Z",
+        )
+
+    at_the_door(tmp_path, story)
+
+
+def test_leads_are_told_of_no_people_where_the_policy_keeps_them(tmp_path: Path) -> None:
+    kept = POLICY.replace("notice: {", "statement: {members: false}\nnotice: {")
+
+    async def story(door: Door) -> None:
+        spend_of(1, door)
+        for path in ("spend", "spend/changes"):
+            for word in ("user", "lease"):
+                asked = f"{path}?scope=team:vision&aggregate=project,{word}"
+                answer = await door.call("GET", asked, "lead")
+                assert (answer.code, json.loads(answer.body)["code"]) == (403, "no-people")
+                assert (await door.call("GET", asked, "admin")).code == 200
+        dear = await told(door, "spend/dearest?scope=team:vision", "lead")
+        assert [row["user"] for row in dear["rows"]] == [None]
+        assert b"vera" not in (await door.call("GET", "value?scope=team:vision", "lead")).body
+        mine = await told(door, "spend?aggregate=user,lease", "owner")
+        assert mine["rows"][0]["names"]["user"] == "vera"
+
+    at_the_door(tmp_path, story, policy=kept)
