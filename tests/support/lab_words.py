@@ -31,7 +31,7 @@ def lists() -> dict[str, Path]:
 def words(path: Path) -> dict[str, str]:
     """Text -> its translation, of one list."""
     known = json.loads(path.read_text("utf-8"))
-    return {text: one for text, (one,) in known.items() if text}
+    return {text: forms[0] for text, forms in known.items() if text}
 
 
 def _read(literal: str) -> str:
