@@ -164,7 +164,7 @@ class Signal(Value):
 
 
 Ground = Literal["", "quiet", "never_used", "no_progress", "gpu_unused"]
-"""Which limit was reached; `gpu_unused` alone is no ground to stop, but to advise."""
+"""Which limit was reached; `gpu_unused` is a ground to stop only where somebody waits for it."""
 
 HeldBy = Literal[
     "", "not_started", "start_grace", "keep", "exemption", "power", "kernel", "input", "cell"

@@ -43,8 +43,8 @@ class IdleRule(Part):
     to change to a profile without it. Default 4h for a whole GPU, 8h for a MIG device or
     time-share: downloads take hours. `0s` switches it off."""
     gpu_unused_stop: Flag = False
-    """Whether such a server is stopped, with notice, while somebody waits for its GPU. Default
-    false: preparing data is work too."""
+    """Whether such a server is stopped, with notice, while somebody waits whom just that lets
+    start; no more are than wait. Default false: preparing data is work too."""
     window: Span | None = None
     """Over which means and shares are taken. Default 5m, the usual pause between two cells, and at
     most a sixth of the limit."""

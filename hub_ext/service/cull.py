@@ -57,7 +57,7 @@ class Culler:
         if policy is None:
             return ()
         live = {one.id: one for one in governor.leases() if one.state in LIVE}
-        self._judge.begin(live)
+        self._judge.begin(governor, live, now)
         self._trials.begin(governor, live, now)
         self._idle = {one: since for one, since in self._idle.items() if one in live}
         self._gpus = frozenset(one for one, lease in live.items() if lease.pool is not None)
@@ -132,7 +132,9 @@ class Culler:
 
     def _count(self, lease: OpenLease, verdict: Verdict, policy: Policy, now: datetime) -> None:
         """Note since when a lease counts as idle; a notice from before a restart knows it."""
-        if verdict.state is not VerdictState.idle or policy.modes.idle == "observe":
+        unused = verdict.ground == "gpu_unused"
+        if verdict.state is not VerdictState.idle or unused or policy.modes.idle == "observe":
+            # Who waits for an unused GPU says nothing of the readings.
             self._idle.pop(lease.id, None)
         elif lease.notice is not None and lease.notice.cause is Cause.culled:
             self._idle.setdefault(lease.id, lease.notice.given_at)

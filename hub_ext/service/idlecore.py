@@ -11,7 +11,7 @@ from ..lease import Actor, LeaseId, OpenLease, Reason, Verdict
 from ..lease.idling import IdleSheet
 from ..lease.trying import TrialSheet
 from ..policy.model import IdleRule
-from . import idleholds, stops, trials, wouldstops
+from . import gpuwanted, idleholds, stops, trials, wouldstops
 from .breaker import Breaker
 from .desk import Desk
 from .dossier import evidence, judgements
@@ -57,6 +57,12 @@ class IdleCore:
     def unjudged(self, lease_id: LeaseId) -> None:
         """Let go of the verdict of a lease that no rule is for any more."""
         self._desk.verdicts.pop(lease_id, None)
+
+    def wanted_gpus(
+        self, unused: Mapping[LeaseId, datetime], *, now: datetime
+    ) -> frozenset[LeaseId]:
+        """Choose whose unused GPU lets somebody start who waits; see `gpuwanted.wanted`."""
+        return gpuwanted.wanted(self._desk, unused, now=now)
 
     # Rules on trial
 

@@ -9,7 +9,8 @@ from datetime import datetime
 from ..i18n import _
 from ..lease import Limit, TeamName
 from ..policy.catalogue import Person, may_choose, may_use, price_at
-from ..policy.model import IdleRule, Policy, Reservable, flavor_name
+from ..policy.model import FlavorKind, IdleRule, Policy, Reservable, flavor_name
+from ..policy.model_idle import gpu_unused
 from ..policy.tasks import has_right
 from ..units import duration_text, money_text
 from . import formats
@@ -150,12 +151,33 @@ def _idle(policy: Policy, person: Person, teams: tuple[TeamName, ...]) -> Iterat
             origin=f"idle.{name}",
             in_force=policy.modes.idle,
         )
+        if rule.gpu_unused_stop:
+            yield Limit(
+                subject="idle",
+                words=_(
+                    "{whom}: a GPU unused for {spans} beside other work is taken back with "
+                    "{notice} notice while somebody waits for it."
+                ).format(whom=whom, spans=_unused(rule), notice=duration_text(rule.notice)),
+                origin=f"idle.{name}.gpu_unused_stop",
+                in_force=policy.modes.idle,
+            )
+
+
+def _unused(rule: IdleRule) -> str:
+    """After how long that is, of its kinds of flavor."""
+    kinds: tuple[FlavorKind, ...] = rule.applies or ("gpu", "mig", "share")
+    spans = [span for kind in kinds if (span := gpu_unused(rule, kind))]
+    return " / ".join(dict.fromkeys(duration_text(span) for span in sorted(spans)))
 
 
 def _whom(
     policy: Policy, name: str, rule: IdleRule, person: Person, teams: tuple[TeamName, ...]
 ) -> str:
-    """Name what a rule is for, as far as it is open to the person."""
+    """Name what a rule is for, as far as it is open to the person; empty where nothing is."""
+    own = [team for team in teams if not rule.teams or team in rule.teams]
+    profiles = [name for name in rule.profiles if any(may_choose(policy, t, name) for t in own)]
+    if (rule.teams and not own) or (rule.profiles and not profiles):
+        return ""
     kinds = {
         "gpu": _("whole GPUs"),
         "mig": _("MIG devices"),
@@ -167,7 +189,9 @@ def _whom(
         for task in policy.task_types.values()
         if task.idle == name and any(has_right(task, person, team) for team in teams)
     ]
-    return ", ".join([*(kinds[kind] for kind in rule.applies), *types])
+    whom = ", ".join([*(kinds[kind] for kind in rule.applies), *types])
+    narrowed = [*profiles, *(own if rule.teams else ())]
+    return f"{whom} ({', '.join(narrowed)})" if whom and narrowed else whom
 
 
 def _prices(policy: Policy, teams: tuple[TeamName, ...], now: datetime) -> Iterator[Limit]:

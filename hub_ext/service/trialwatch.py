@@ -39,7 +39,7 @@ class TrialWatch:
 
     def begin(self, governor: Governor, live: Mapping[LeaseId, OpenLease], now: datetime) -> None:
         """Begin a pass."""
-        self._judge.begin(live)
+        self._judge.begin(governor, live, now)
         self._notices = {one: told for one, told in self._notices.items() if one in live}
         governor.tick_trials(live, now=now)
 

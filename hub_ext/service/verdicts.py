@@ -20,6 +20,7 @@ from ..idle import (
     lookback,
     looking_again,
 )
+from ..idle.unused import may_be_taken, taken
 from ..lease import LeaseId, OpenLease, Verdict, VerdictState
 from ..policy.model import IdleRule
 from ..policy.model_idle import LOOKS_A_LIMIT, window_of
@@ -63,11 +64,15 @@ class Judge:
 
     def __init__(self) -> None:
         self._last: dict[LeaseId, _Last] = {}
+        self._unused: dict[LeaseId, datetime] = {}
+        self._wanted: frozenset[LeaseId] = frozenset()
         self.faults: list[str] = []
 
-    def begin(self, live: Collection[LeaseId]) -> None:
+    def begin(self, governor: Governor, live: Collection[LeaseId], now: datetime) -> None:
         """Begin a pass over so many leases; what is known of others is let go."""
         self._last = {one: last for one, last in self._last.items() if one in live}
+        self._unused = {one: since for one, since in self._unused.items() if one in live}
+        self._wanted = governor.wanted_gpus(self._unused, now=now)
         self.faults = []
 
     def due(self, lease: OpenLease, rule: IdleRule, now: datetime) -> bool:
@@ -80,7 +85,9 @@ class Judge:
         """Judge one lease; a fault there is unknown, and of this lease alone."""
         lease = reader.lease
         try:
-            return self._judge(reader, found)
+            verdict = self._taken(lease, found[1], self._judge(reader, found))
+            exemption = reader.governor.exemption(lease, now=reader.now)
+            return exempted(verdict, exemption, reader.now)
         except LedgerError:
             raise
         except Exception as error:  # noqa: BLE001 - one lease must not keep the others unjudged
@@ -111,7 +118,15 @@ class Judge:
             anew = judge(name, rule, lease, whole, now, required_devices=devices, kind=kind)
             verdict = anew if anew.state is not VerdictState.idle else verdict
         self._last[lease.id] = _Last(now, rule, clocks)
-        return exempted(verdict, governor.exemption(lease, now=now), now)
+        return verdict
+
+    def _taken(self, lease: OpenLease, rule: IdleRule, verdict: Verdict) -> Verdict:
+        """Note whose GPU lies unused; where somebody waits for it, the server counts as idle."""
+        self._unused.pop(lease.id, None)
+        if not may_be_taken(verdict, rule) or verdict.gpu_quiet_since is None:
+            return verdict
+        self._unused[lease.id] = verdict.gpu_quiet_since
+        return taken(verdict, rule, kind_of(lease)) if lease.id in self._wanted else verdict
 
 
 def judged_again(reader: Reader, found: tuple[str, IdleRule], former: Verdict) -> Verdict:
@@ -131,6 +146,8 @@ def judged_again(reader: Reader, found: tuple[str, IdleRule], former: Verdict) -
             required_devices=reader.governor.held_devices(lease, now=now),
             kind=kind_of(lease),
         )
+        if former.ground == "gpu_unused" and may_be_taken(verdict, rule):
+            verdict = taken(verdict, rule, kind_of(lease))
     except LedgerError:
         raise
     except Exception:  # noqa: BLE001 - whom nobody can judge is not stopped for idleness

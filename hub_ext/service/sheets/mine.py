@@ -195,7 +195,11 @@ def _rules(mine: Mine) -> tuple[str, ...]:
     if mine.policy is None:
         return ()
     limits = [line for team in mine.teams for line in _team_limits(mine.policy, team)]
-    idle = [_idle(name, rule, mine.policy) for name, rule in mine.policy.idle.items()]
+    idle = [
+        _idle(name, rule, mine.policy)
+        for name, rule in mine.policy.idle.items()
+        if not rule.teams or set(rule.teams) & set(mine.teams)
+    ]
     return (_mode(mine.policy), *limits, *idle)
 
 
