@@ -22,6 +22,7 @@ from hub_ext.lease import (
     When,
 )
 from hub_ext.policy.catalogue import Person
+from hub_ext.service.lastlook import still_stands
 from hub_ext.service.limits_site import site_limits
 from tests.support.culling import Passes
 from tests.support.small_core import SmallCore
@@ -103,6 +104,7 @@ def test_as_many_are_told_and_stopped_as_wait_whose_gpu_lay_unused_longest_first
     assert core.governor.idle_held is None
     passes.until(lambda: core.lease(first.id).state is LeaseState.stopping, minutes=3)
     assert core.lease(first.id).cause is Cause.culled
+    assert still_stands(core.governor, core.lease(first.id), core.now), "looked at once more"
     passes.go_on(2)
     assert told(core) == [], "what ends already is enough for the one who waits"
 
@@ -118,6 +120,19 @@ def test_who_uses_the_gpu_meanwhile_keeps_it_and_another_is_told(core: SmallCore
     passes.until(lambda: bool(told(core)), minutes=2)
     [second] = told(core)
     assert second.id in {one.id for one in leases} - {first.id}
+
+
+def test_who_uses_it_at_the_last_moment_is_not_stopped(core: SmallCore) -> None:
+    full(core)
+    passes = Passes(core)
+    passes.go_on(15)
+    wait(core, "zoe")
+    passes.until(lambda: passes.count(LeaseState.stopping) > 0, minutes=5)
+    [stopping] = [one for one in core.governor.leases() if one.state is LeaseState.stopping]
+    core.busy[stopping.id] = 90
+    core.later(40)
+    assert not still_stands(core.governor, core.lease(stopping.id), core.now)
+    assert core.lease(stopping.id).state is LeaseState.running
 
 
 def test_the_notice_is_taken_back_when_nobody_waits_any_more(core: SmallCore) -> None:
