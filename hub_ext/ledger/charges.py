@@ -9,14 +9,15 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, func, insert, not_, or_, select
+from sqlalchemy import ColumnElement, Row, and_, case, func, insert, not_, or_, select
 
 from ..errors import LedgerError
 from ..lease import GOVERNOR, Actor, Event, LeaseId, Posting
+from ..metering import clip
 from ..units import instant_us
 from .records import Records, event_of
 from .schema import LARGEST, event, instant, posting
-from .tally import Line, Stretch, Sums, part_of
+from .tally import FlavorSum, Line, Stretch, Sums, flavor_sum, part_of
 
 CHARGE_POSTED = "charge.posted"
 """Kind of the event that carries the postings of one lease: `{"v": 1, "postings": […]}`."""
@@ -187,6 +188,31 @@ class Charges(Records):
             if part is not None:
                 found[line.currency] = found.get(line.currency, 0) + part.amount_micro
         return found
+
+    def flavor_sums(self, start: datetime, end: datetime) -> tuple[FlavorSum, ...]:
+        """Add up charges inside [start, end) by team, flavor and currency.
+
+        The database adds up what lies wholly inside; what crosses the borders is cut to them.
+        """
+        first, last = instant_us(start), instant_us(end)
+        whole = and_(posting.c.start_at >= first, posting.c.end_at <= last)
+        columns = (posting.c.team, posting.c.flavor, posting.c.currency)
+        unpriced = case(
+            (posting.c.amount_micro.is_(None), posting.c.seconds * posting.c.units), else_=0
+        )
+        query = select(
+            *columns,
+            func.coalesce(func.sum(posting.c.amount_micro), 0),
+            func.sum(posting.c.seconds * posting.c.units),
+            func.sum(unpriced),
+        ).where(_overlaps(first, last), whole)
+        found = [
+            FlavorSum(team, flavor, code, int(micro), int(unit_s), int(unknown))
+            for team, flavor, code, micro, unit_s, unknown in self._run(query.group_by(*columns))
+        ]
+        crossing = self._run(select(posting).where(_overlaps(first, last), not_(whole)))
+        cut = (clip(posting_of(row), start, end) for row in crossing)
+        return (*found, *(flavor_sum(line) for line in cut if line is not None))
 
     def charged(self, stretch: Stretch) -> Sums:
         """Sum up charges inside a stretch of time; read once, and counted on as they are posted.

@@ -33,6 +33,30 @@ class Line(NamedTuple):
     amount_micro: int
 
 
+class FlavorSum(NamedTuple):
+    """What a team was charged for a flavor: money, units x seconds, and how much had no price."""
+
+    team: str
+    flavor: str
+    currency: str
+    micro: int
+    unit_s: int
+    unpriced_unit_s: int
+
+
+def flavor_sum(line: Posting) -> FlavorSum:
+    """Take one charge as such a sum."""
+    unit_s = line.seconds * line.units
+    return FlavorSum(
+        line.team,
+        line.flavor,
+        line.currency,
+        line.amount_micro or 0,
+        unit_s,
+        unit_s if line.amount_micro is None else 0,
+    )
+
+
 @dataclass
 class Sums:
     """Money in micro-units: of teams and projects, and of each person in them."""

@@ -12,8 +12,9 @@ from prometheus_client.core import CounterMetricFamily
 
 from ..lease import Health, PoolLoad, PoolName, Value
 from ..lease.anomalies import Anomaly
+from ..lease.monthspend import SpendFacts
 from ..lease.waits import WaitRow
-from . import anomalymetrics
+from . import anomalymetrics, spendmetrics
 from .governor import Governor
 from .loops import Beat
 
@@ -32,6 +33,8 @@ class Facts(Value):
     """By team and pool."""
     anomalies: tuple[Anomaly, ...] = ()
     """Those that are open."""
+    spend: SpendFacts | None = None
+    """None while no policy is in force."""
 
 
 def gather(governor: Governor, now: datetime) -> Facts:
@@ -53,6 +56,7 @@ def gather(governor: Governor, now: datetime) -> Facts:
         leases=tuple((*labels, count) for labels, count in sorted(counts.items())),
         waits=governor.waits(by=(), now=now).rows if known else (),
         anomalies=governor.anomalies(now=now).open,
+        spend=governor.month_spend(now=now) if known else None,
     )
 
 
@@ -82,6 +86,8 @@ def text(facts: Facts, beats: Mapping[str, Beat]) -> bytes:
         problems.labels(problem.code).set(1)
     _waits(registry, facts.waits)
     anomalymetrics.write(registry, facts.anomalies)
+    if facts.spend is not None:
+        spendmetrics.write(registry, facts.spend)
     _loops(registry, beats)
     return generate_latest(registry)
 

@@ -7,9 +7,10 @@ from collections.abc import Collection
 from datetime import datetime
 
 from ..lease import Actor, LeaseId, OpenLease
+from ..lease.monthspend import SpendFacts
 from ..lease.spend import SpendDimension, SpendSheet
 from ..lease.value import LeaseValue, ValueWish
-from . import spending, valuing
+from . import monthspend, spending, valuing
 from .desk import Desk
 from .spending import Stretch
 from .usage import Scope
@@ -35,6 +36,10 @@ class SpendCore:
     ) -> SpendSheet:
         """Sum up a window; see `spending.spend`."""
         return spending.spend(self._desk, scope, stretch, by, now=now)
+
+    def month_spend(self, *, now: datetime) -> SpendFacts:
+        """Gather spend of the present month, quota and budgets; see `monthspend.facts`."""
+        return monthspend.facts(self._desk, now=now)
 
     def value_of(self, lease_id: LeaseId, *, in_team: bool, now: datetime) -> LeaseValue:
         """Tell what was said of a lease; see `valuing.value_of`."""
