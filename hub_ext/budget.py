@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from typing import Literal, NamedTuple
 
-from .lease.budgets import ACTS, BudgetAct, Budgeted, StepTaken, Used
+from .lease.budgets import ACTS, Budgeted, StepTaken, Used
 from .policy.model_budgets import Budget
 from .policy.prices import PriceSpan, day_start, local_day
 from .units import SECONDS_PER_HOUR, accrue, instant_us
@@ -40,6 +40,7 @@ class Spending(NamedTuple):
     start_us: int
     end_us: int
     tiles: tuple[Tile, ...]
+    units: int = 0
 
 
 Code = Literal[
@@ -47,6 +48,7 @@ Code = Literal[
     "budget-too-small",
     "budget-no-new",
     "budget-guaranteed-only",
+    "budget-small-only",
     "budget-short",
 ]
 """Why a budget is in the way. The first two are for ever, as it is asked for."""
@@ -58,7 +60,8 @@ class Obstacle(NamedTuple):
     """A budget that is in the way, with its figures.
 
     `cost_micro` is for `lasts_s` of it, which lie in the period; `left_micro` is what there is for
-    new servers, and `fits_s` for how long from its start that pays for this one.
+    new servers, and `fits_s` for how long from its start that pays for this one. `step` is what
+    stands in the way, where it is a step.
     """
 
     code: Code
@@ -68,6 +71,7 @@ class Obstacle(NamedTuple):
     left_micro: int
     lasts_s: int
     fits_s: int
+    step: StepTaken | None = None
 
 
 def periods(budget: Budget, zone: str, start: datetime, end: datetime) -> tuple[Period, ...]:
@@ -234,20 +238,22 @@ def _step(budget: Budgeted, wish: Spending, *, inside: bool) -> Obstacle | None:
     step = reached(budget, used)
     if step is None:
         return None
-    code = _code(step.act, inside=inside)
+    code = _code(step, wish, inside=inside)
     price = cost(wish.tiles, wish.start_us, wish.end_us)
     lasts = _whole_s(wish.start_us, wish.end_us)
     if code is None:
         return None
-    return Obstacle(code, budget, used, price, left(budget, used), lasts, 0)
+    return Obstacle(code, budget, used, price, left(budget, used), lasts, 0, step)
 
 
-def _code(act: BudgetAct, *, inside: bool) -> Code | None:
-    match act:
+def _code(step: StepTaken, wish: Spending, *, inside: bool) -> Code | None:
+    match step.act:
         case "tell":
             return None
         case "guaranteed_only":
             return None if inside else "budget-guaranteed-only"
+        case "small_only":
+            return None if wish.units <= (step.most_units or 0) else "budget-small-only"
         case "no_new" | "stop":
             return "budget-no-new"
 

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from ..budget import NEVER, Obstacle
 from ..i18n import _
 from ..lease import local_text
-from ..lease.budgets import Budgeted
+from ..lease.budgets import Budgeted, StepTaken
+from ..policy.capacity import gpus_words
 from ..policy.model import Policy
 from ..units import duration_text, money_text
 from .reasons import Figures, minutes_text
@@ -59,6 +60,7 @@ def obstacle_words(policy: Policy, found: Obstacle, user: str, flavor: str, at: 
         "lasts": minutes_text(at, at + timedelta(seconds=found.lasts_s)),
         "fits": duration_text(timedelta(seconds=found.fits_s // _MINUTE * _MINUTE)),
         "flavor": flavor,
+        "most": gpus_words((found.step.most_units or 0) if found.step else 0),
     }
     text = _text(found).format(**figures)
     text = text[:1].upper() + text[1:]
@@ -88,6 +90,11 @@ def _text(found: Obstacle) -> str:
                 "{name} is spent so far that nothing new may borrow: {spent} of {amount}. This "
                 "lies beyond the guarantee."
             )
+        case "budget-small-only":
+            return _(
+                "{name} is spent so far that nothing new takes more than {most}: {spent} of "
+                "{amount}. Choose a smaller profile."
+            )
         case "budget-short":
             return _(
                 "This costs {cost} for {lasts}, and {name} has {left} left: of "
@@ -95,8 +102,11 @@ def _text(found: Obstacle) -> str:
             )
 
 
-def end_words(policy: Policy, budget: Budgeted) -> str:
-    """Say when a period of a budget is over."""
+def end_words(policy: Policy, budget: Budgeted, step: StepTaken | None = None) -> str:
+    """Say when a period of a budget is over, or a step of it, where that is earlier."""
+    if step is not None and step.until is not None and step.until < budget.end:
+        until = local_text(step.until, policy.timezone)
+        return _("That holds until {at}.").format(at=until)
     at = local_text(budget.end, policy.timezone)
     if policy.budgets[budget.name].period == "month":
         return _("It begins anew on {at}.").format(at=at)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from ..budget import Spending, Tile, binds, obstacle, tiles
+from ..budget import Obstacle, Spending, Tile, binds, obstacle, tiles
 from ..lease import Device, OpenLease, PoolName
 from ..lease.budgets import Budgeted
 from ..lease.reserving import Reserved
@@ -58,10 +58,16 @@ def money(scene: Scene, demand: Demand, devices: Sequence[Device] = ()) -> Queue
         found.code,
         words,
         numbers(found),
-        ends=None if found.code == "budget-short" else found.budget.end,
+        ends=None if found.code == "budget-short" else _end(found),
         at=snapshot.at,
-        when=end_words(scene.policy, found.budget),
+        when=end_words(scene.policy, found.budget, found.step),
     )
+
+
+def _end(found: Obstacle) -> datetime:
+    """When what is in the way is over."""
+    until = found.step.until if found.step is not None else None
+    return found.budget.end if until is None else min(until, found.budget.end)
 
 
 def kind(scene: Scene, demand: Demand) -> tuple[str, ...]:
@@ -72,6 +78,7 @@ def kind(scene: Scene, demand: Demand) -> tuple[str, ...]:
     each, hard = any(one.each for one in bound), any(one.hard for one in bound)
     return (
         demand.key.user if each else "",
+        str(demand.units),
         demand.profile if hard else "",
         *((str(demand.lifetime_s), str(demand.until), *_own(scene, demand)) if hard else ()),
     )
@@ -106,6 +113,7 @@ def spending(scene: Scene, demand: Demand, devices: Sequence[Device] = ()) -> Sp
         start_us=instant_us(at),
         end_us=instant_us(at + life),
         tiles=(*known[what], *_rest(scene.policy, scene.pool, rest, (at, at + life), tier)),
+        units=demand.units,
     )
 
 

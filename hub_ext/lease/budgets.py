@@ -1,16 +1,16 @@
 """A budget as a decision meets it, and as people are shown it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set as AbstractSet
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AwareDatetime, SkipValidation
 
 from .words import ProjectName, ShortText, TeamName, UserName, Value
 
-BudgetAct = Literal["tell", "guaranteed_only", "no_new", "stop"]
+BudgetAct = Literal["tell", "guaranteed_only", "small_only", "no_new", "stop"]
 """What a step of a budget does, from the mildest to the strictest."""
 
-ACTS: tuple[BudgetAct, ...] = ("tell", "guaranteed_only", "no_new", "stop")
+ACTS: tuple[BudgetAct, ...] = ("tell", "guaranteed_only", "small_only", "no_new", "stop")
 
 ALL = ""
 """Stands for a person where a budget is for all together."""
@@ -24,10 +24,16 @@ class Used(NamedTuple):
 
 
 class StepTaken(Value):
-    """A step of a budget: from which percent on, and what follows."""
+    """A step of a budget: from which percent on, and what follows.
+
+    `most_units` is what may still start where only small profiles may; `until` is when the step is
+    over, where that is before the period is.
+    """
 
     at_percent: int
     act: BudgetAct
+    most_units: int | None = None
+    until: AwareDatetime | None = None
 
 
 class Budgeted(Value):
@@ -50,6 +56,10 @@ class Budgeted(Value):
     posted: Annotated[Mapping[str, int], SkipValidation] = {}
     running: Annotated[Mapping[str, Used], SkipValidation] = {}
     committed: Annotated[Mapping[str, int], SkipValidation] = {}
+    payers: Annotated[AbstractSet[str], SkipValidation] = frozenset()
+    """Everybody whose charges or open leases are in it."""
+    rounded: bool = False
+    """Whether what is used was rounded for whoever looks."""
 
     def of(self, user: str) -> Used:
         """What a person has used of their own, or all together."""
@@ -66,7 +76,8 @@ class Budgeted(Value):
 class BudgetRow(Value):
     """One budget in its present period, for one person where it is for each.
 
-    `left_micro` is what neither is spent nor committed, never below 0.
+    `left_micro` is what neither is spent nor committed, never below 0. Where it is `rounded`, all
+    figures of use are whole tenths of the amount: a colleague could be told from exact ones.
     """
 
     budget: ShortText
@@ -88,3 +99,4 @@ class BudgetRow(Value):
     start: AwareDatetime
     end: AwareDatetime
     in_force: Literal["observe", "advise", "enforce"]
+    rounded: bool = False

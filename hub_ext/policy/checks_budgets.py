@@ -100,6 +100,20 @@ def _steps(path: Path, budget: Budget) -> Iterator[Problem]:
                 _("a hard budget is never spent to {at} percent").format(at=step.at),
                 _("write at most {most}").format(most=_ALL_OF_IT),
             )
+        if (step.act == "small_only") != (step.gpus is not None):
+            yield error(
+                (*path, "steps", index, "gpus"),
+                _("`gpus` says what `small_only` lets start, and says nothing elsewhere"),
+                _('write both, for example gpus: "0.25"'),
+            )
+        if step.until is not None and isinstance(budget.period, Term):
+            term = budget.period
+            if not term.from_ < step.until <= term.until:
+                yield error(
+                    (*path, "steps", index, "until"),
+                    _("{day} is not within the term").format(day=step.until),
+                    _("write a day of the term, or leave it out"),
+                )
     for index, (one, after) in enumerate(pairwise(budget.steps), start=1):
         here: Path = (*path, "steps", index)
         if after.at <= one.at:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from ..lease.budgets import BudgetAct
-from .words import Count, Day, Flag, Name, Part, Price, Span
+from .words import Count, Day, Flag, Gpus, Name, Part, Price, Span
 
 
 class BudgetStep(Part):
@@ -16,8 +16,14 @@ class BudgetStep(Part):
     """Percent of the amount that is spent. A budget that is not `hard` can pass 100."""
     act: BudgetAct
     """`tell`: who runs a server with a GPU is told; `guaranteed_only`: nothing new starts that
-    would borrow; `no_new`: nothing new with a GPU starts until the period ends, and nothing that
-    runs is extended; `stop`: what runs is stopped too, after `notice`."""
+    would borrow; `small_only`: nothing new starts that takes more than `gpus`; `no_new`: nothing
+    new with a GPU starts until the period ends, and nothing that runs is extended; `stop`: what
+    runs is stopped too, after `notice`."""
+    gpus: Gpus | None = None
+    """With `small_only`: what a server may take at most, in GPUs, for example "0.25"."""
+    until: Day | None = None
+    """First day on which the step holds no more, in the policy's time zone. Absent: it holds until
+    the period ends."""
 
 
 class Term(Part):

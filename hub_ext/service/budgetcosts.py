@@ -40,6 +40,7 @@ def spending_of(policy: Policy, lease: OpenLease, now: datetime) -> Spending:
         start_us=instant_us(start),
         end_us=instant_us(end),
         tiles=_paid(lease, priced, None if last is None else instant_us(last)),
+        units=lease.units,
     )
 
 
@@ -95,4 +96,5 @@ def unused_of(policy: Policy, one: Reservation) -> Spending | None:
         start_us=instant_us(current.kept_since),
         end_us=instant_us(current.end),
         tiles=tiles(spans),
+        units=one.units,
     )

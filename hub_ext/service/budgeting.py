@@ -4,7 +4,7 @@ It reads alone. Sums of the past are the ledger's. Of each open lease is kept wh
 changes: most add a steady rate, so that a look costs little however many run.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
@@ -16,6 +16,8 @@ from ..lease.budgets import ALL, Budgeted, StepTaken, Used
 from ..ledger.store import Tx
 from ..ledger.tally import Stretch, Sums
 from ..policy.model import Budget, Policy
+from ..policy.model_budgets import BudgetStep
+from ..policy.prices import day_start
 from ..units import SECONDS_PER_HOUR, instant_us
 from .budgetcosts import spending_of, unused_of
 from .reservedtimes import horizon
@@ -57,6 +59,7 @@ class _Counting:
     rules: Budget
     period: Period
     period_us: tuple[int, int]
+    steps: tuple[StepTaken, ...] = ()
     steady: dict[str, _Steady] = field(default_factory=dict)
     known: dict[str, Spending] = field(default_factory=dict)
     """By lease, what it costs at all."""
@@ -100,7 +103,7 @@ class _Counting:
         rate = steady_rate(one.tiles, start, end)
         return None if rate is None else _Steady(rate, rate * start, cost(one.tiles, start, end))
 
-    def state(self, posted: dict[str, int], currency: str, now_us: int) -> Budgeted:
+    def state(self, there: "_Posted", currency: str, now_us: int) -> Budgeted:
         """Give it as decisions and pages meet it."""
         rules = self.rules
         return Budgeted.model_construct(
@@ -111,12 +114,15 @@ class _Counting:
             amount_micro=rules.amount,
             currency=currency,
             hard=rules.hard,
-            steps=tuple(StepTaken(at_percent=one.at, act=one.act) for one in rules.steps),
+            steps=tuple(
+                one for one in self.steps if one.until is None or now_us < instant_us(one.until)
+            ),
             start=self.period.start,
             end=self.period.end,
-            posted=posted,
+            posted=there.by_holder,
             running=self._running(now_us),
             committed=_Committed(self.known, self.period_us, now_us),
+            payers=_Payers(there.people, self.known),
         )
 
     def _running(self, now_us: int) -> Mapping[str, Used]:
@@ -171,6 +177,33 @@ class _Committed(Mapping[str, int]):
 
     def __len__(self) -> int:
         return len(self._known)
+
+
+class _Posted(NamedTuple):
+    """Charges of a budget by holder, and by person; the latter go on with the ledger."""
+
+    by_holder: dict[str, int]
+    people: Mapping[str, int]
+
+
+class _Payers(AbstractSet[str]):
+    """Who is in a budget, looked up when somebody asks."""
+
+    def __init__(self, posted: Mapping[str, int], known: Mapping[str, Spending]) -> None:
+        self._posted, self._known = posted, known
+
+    def _people(self) -> set[str]:
+        there = {user for user, micro in self._posted.items() if micro}
+        return there | {one.user for one in self._known.values()}
+
+    def __contains__(self, user: object) -> bool:
+        return user in self._people()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._people())
+
+    def __len__(self) -> int:
+        return len(self._people())
 
 
 @dataclass
@@ -232,6 +265,7 @@ class Budgets:
                 policy.budgets[name],
                 period,
                 (instant_us(period.start), instant_us(period.end)),
+                tuple(_step(one, policy.timezone) for one in policy.budgets[name].steps),
             )
             for name, period in every
         )
@@ -300,6 +334,15 @@ class Budgets:
                 self._drop(name)
 
 
+def _step(one: BudgetStep, zone: str) -> StepTaken:
+    return StepTaken(
+        at_percent=one.at,
+        act=one.act,
+        most_units=one.gpus,
+        until=None if one.until is None else day_start(one.until, zone),
+    )
+
+
 def _mark(lease: OpenLease, now: datetime) -> _Mark:
     """What the cost of a lease depends on; what is held would begin now."""
     return (
@@ -330,10 +373,10 @@ def _periods(policy: Policy, now: datetime) -> Iterator[tuple[str, Period]]:
             yield name, period
 
 
-def _posted(tx: Tx, one: _Counting, currency: str, now: datetime) -> dict[str, int]:
+def _posted(tx: Tx, one: _Counting, currency: str, now: datetime) -> _Posted:
     """Take a budget's own charges; a copy, for the sums go on while a snapshot is looked at."""
     if one.period.start > now:
-        return {}
+        return _Posted({}, {})
     sums: Sums = tx.charged(Stretch(one.period.start, one.period.end, currency))
     rules = one.rules
     if rules.team is not None:
@@ -341,4 +384,4 @@ def _posted(tx: Tx, one: _Counting, currency: str, now: datetime) -> dict[str, i
     else:
         project = str(rules.project)
         alone, each = sums.of_project.get(project, 0), sums.in_project.get(project, {})
-    return dict(each) if rules.each else {ALL: alone}
+    return _Posted(dict(each) if rules.each else {ALL: alone}, each)

@@ -9,10 +9,32 @@ from ..admission.budget_words import end_words, holder_words
 from ..budget import left, percent, reached
 from ..i18n import _
 from ..lease import Limit, TeamName, UserName
-from ..lease.budgets import BudgetAct, Budgeted, BudgetRow
+from ..lease.budgets import ALL, BudgetAct, Budgeted, BudgetRow, Used
+from ..policy.capacity import gpus_words
 from ..policy.model import Policy
 from ..units import money_text
 from .budgetrecord import Reached, key_of
+
+LEAST_OTHERS = 3
+"""With fewer others in a budget, whoever knows their own share could tell theirs from the sum."""
+
+_TENTHS = 10
+
+
+def seen_by(budget: Budgeted, user: str) -> Budgeted:
+    """Round what a budget has used for somebody who leads nobody, where few others are in it.
+
+    Down to whole tenths of the amount; whoever is alone in it, or has it of their own, sees all.
+    """
+    others = {one for one in budget.payers if one != user}
+    if budget.each or not 0 < len(others) < LEAST_OTHERS:
+        return budget
+    used, tenth = budget.of(user), max(1, budget.amount_micro // _TENTHS)
+    # What is left is rounded down too, so that the parts may be less than the whole.
+    spent, committed = used.spent_micro // tenth * tenth, -(-used.committed_micro // tenth) * tenth
+    return budget.model_copy(
+        update={"posted": {}, "running": {ALL: Used(spent, committed)}, "rounded": True}
+    )
 
 
 def present(budgets: Sequence[Budgeted], policy: Policy) -> Iterator[Budgeted]:
@@ -49,6 +71,7 @@ def row(budget: Budgeted, user: str, policy: Policy, record: Reached | None = No
         start=budget.start,
         end=budget.end,
         in_force=policy.modes.budget,
+        rounded=budget.rounded,
     )
 
 
@@ -61,7 +84,7 @@ def of_person(
 ) -> tuple[BudgetRow, ...]:
     """Rows of the budgets that bind a person in their teams and those teams' projects."""
     return tuple(
-        row(one, user, policy, record)
+        row(seen_by(one, user), user, policy, record)
         for one in present(budgets, policy)
         if team_of(policy, one) in teams
     )
@@ -100,7 +123,7 @@ def limits(
             yield Limit(
                 subject="budgets",
                 team=TeamName(team),
-                words=sentence(policy, one, user),
+                words=sentence(policy, seen_by(one, user), user),
                 origin=f"budgets.{one.name}",
                 in_force=policy.modes.budget,
             )
@@ -121,7 +144,10 @@ def sentence(policy: Policy, budget: Budgeted, user: str) -> str:
         committed=money_text(found.committed_micro, money),
         left=money_text(found.left_micro, money),
     )
-    return " ".join([head, *_rules(budget), end_words(policy, budget)])
+    about = (
+        [_("Figures are rounded to tenths, for few people pay from it.")] if found.rounded else []
+    )
+    return " ".join([head, *about, *_rules(budget), end_words(policy, budget)])
 
 
 def _rules(budget: Budgeted) -> Iterator[str]:
@@ -129,17 +155,23 @@ def _rules(budget: Budgeted) -> Iterator[str]:
         yield _("It is hard: what a server may cost is taken from it at the start.")
     for step in budget.steps:
         yield _("From {percent} % on, {act}.").format(
-            percent=step.at_percent, act=act_words(step.act)
+            percent=step.at_percent, act=act_words(step.act, step.most_units)
         )
 
 
-def act_words(act: BudgetAct) -> str:
+def act_words(act: BudgetAct, most_units: int | None = None) -> str:
     """Say what a step does, within a sentence."""
     match act:
         case "tell":
             return _("who runs a server with a GPU is told")
         case "guaranteed_only":
             return _("nothing new starts that would borrow")
+        case "small_only" if most_units is not None:
+            return _("nothing new starts that takes more than {most}").format(
+                most=gpus_words(most_units)
+            )
+        case "small_only":
+            return _("only small profiles start")
         case "no_new":
             return _("nothing new with a GPU starts, and nothing is extended")
         case "stop":

@@ -130,7 +130,7 @@ def _closures(
         lease_id: SpentClosure(
             ends_at=desk.reached.at[one.key] + policy.budgets[one.budget.name].notice,
             least=policy.budgets[one.budget.name].notice,
-            words=told(policy, one.budget, one.holder),
+            words=told(policy, one.budget, one.holder, one.step),
             figures=_figures(one),
         )
         for lease_id, one in stands.items()
@@ -185,8 +185,8 @@ def _figures(one: _Stand) -> dict[str, int | str]:
     }
 
 
-def told(policy: Policy, budget: Budgeted, holder: str) -> str:
-    """Say in sentences how far a budget is spent, and until when."""
+def told(policy: Policy, budget: Budgeted, holder: str, step: StepTaken | None = None) -> str:
+    """Say in sentences how far a budget is spent, and until when it, or a step of it, holds."""
     used = budget.of(holder)
     words = _("Budget {name} of {holder}: {spent} of {amount} is spent ({percent} %).").format(
         name=budget.name,
@@ -195,11 +195,11 @@ def told(policy: Policy, budget: Budgeted, holder: str) -> str:
         amount=money_text(budget.amount_micro, budget.currency),
         percent=percent(budget, used),
     )
-    return f"{words} {end_words(policy, budget)}"
+    return f"{words} {end_words(policy, budget, step)}"
 
 
 def _advice(policy: Policy, one: _Stand) -> str:
-    said = told(policy, one.budget, one.holder)
+    said = told(policy, one.budget, one.holder, one.step)
     follows = _follows(one.step.act)
     if policy.modes.budget == "advise" and follows:
         follows = _("Once budgets are enforced: {what}").format(what=follows)
@@ -212,6 +212,8 @@ def _follows(act: BudgetAct) -> str:
             return ""
         case "guaranteed_only":
             return _("Until then nothing new starts that would borrow, or is extended there.")
+        case "small_only":
+            return _("Until then only small profiles start, or are extended.")
         case "no_new":
             return _("Until then nothing new with a GPU starts, and nothing is extended.")
         case "stop":
