@@ -1,6 +1,7 @@
 """A budget as a decision meets it, and as people are shown it."""
 
-from collections.abc import Mapping, Set as AbstractSet
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AwareDatetime, SkipValidation

@@ -4,7 +4,8 @@ It reads alone. Sums of the past are the ledger's. Of each open lease is kept wh
 changes: most add a steady rate, so that a look costs little however many run.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
