@@ -36,6 +36,7 @@ from .form_choices import (
     unnamed_task,
     wait_words,
 )
+from .form_servers import ended_words, running_words
 from .form_standing import (
     MARKS,
     ShareRow,
@@ -134,7 +135,8 @@ def render(page: Page) -> str:
         cautions=page.cautions,
         unchosen=_unchosen_words(page),
         queue_page=page.queue_page,
-        running=_running(page),
+        running=running_words(page.sheet, page.queue_page),
+        ended=ended_words(page.sheet, page.queue_page),
         wait_field=WAIT,
         waits=wait_words() if _may_wait(page) else (),
         wait=page.chosen.when or NO_WAIT,
@@ -193,22 +195,6 @@ def _reason(offer: Offer) -> str:
     if offer.contract is None or not offer.contract.called_in:
         return offer.reason.message
     return f"{offer.reason.message} {offer.contract.words}"
-
-
-def _running(page: Page) -> list[tuple[str, str]]:
-    """Words and address for each server that runs and could change its profile instead."""
-    if page.sheet is None or not page.queue_page:
-        return []
-    pages = page.queue_page.removesuffix("queue")
-    return [
-        (_named(one.server, one.has), f"{pages}switch/{one.lease_id}") for one in page.sheet.running
-    ]
-
-
-def _named(server: str, has: str) -> str:
-    if not server:
-        return _("Your server runs with {profile}.").format(profile=has)
-    return _("Your server {name} runs with {profile}.").format(name=server, profile=has)
 
 
 def _may_wait(page: Page) -> bool:

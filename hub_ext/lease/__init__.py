@@ -65,7 +65,7 @@ from .showing import (
 )
 from .starving import Bottleneck, Counted, WaitsFor
 from .state import AgentState, BatchLoad, Health, PolicyState, PolicyView, PoolLoad, QueueSheet
-from .switching import Change, RunningServer, SwitchOffer, SwitchSheet
+from .switching import Change, EndedServer, RunningServer, SwitchOffer, SwitchSheet
 from .ticket import Forecast, Ticket
 from .usage import Amount, Usage, UsageRow, UsageSum
 from .words import (
@@ -127,6 +127,7 @@ __all__ = [
     "DeviceSample",
     "DeviceSheet",
     "Drain",
+    "EndedServer",
     "Environment",
     "Event",
     "Exemption",

@@ -10,7 +10,7 @@ from .keeping import KeepSheet
 from .pods import PodTerms
 from .record import OpenLease
 from .starving import WaitsFor
-from .switching import Change, RunningServer
+from .switching import Change, EndedServer, RunningServer
 from .ticket import Forecast
 from .words import (
     DeviceId,
@@ -131,6 +131,8 @@ class OfferSheet(Value):
     """Whether this site wants to hear what servers are for."""
     running: tuple[RunningServer, ...] = ()
     """Servers of this person that run, whose profile can be changed instead."""
+    ended: tuple[EndedServer, ...] = ()
+    """Servers of this person that ended lately, and why, the newest first."""
 
 
 class Cost(Value):

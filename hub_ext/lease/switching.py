@@ -21,6 +21,15 @@ class RunningServer(Value):
     """Title of the profile that it has."""
 
 
+class EndedServer(Value):
+    """A server of somebody that ended lately, and not by their own word."""
+
+    server: ServerName
+    at: AwareDatetime
+    words: str
+    """Why it ended, and what to do about it."""
+
+
 class SwitchOffer(Value):
     """What a server could have instead of what it has, decided as a start would be now.
 

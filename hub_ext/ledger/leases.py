@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from ..errors import LedgerError
 from ..i18n import _
-from ..lease import Actor, DeviceId, Event, LeaseId, LeaseState, OpenLease, ServerKey
+from ..lease import Actor, DeviceId, Event, LeaseId, LeaseState, OpenLease, ServerKey, UserName
 from ..units import instant_us
 from .fold import LEASE_KINDS, UPDATED, body_of, kind_of, lease_in
 from .records import Records, event_of
@@ -112,6 +112,18 @@ class Leases(Records):
         query = select(event).join(last_ended).where(of_server(last_ended, key))
         row = self._run(query).first()
         return lease_in(event_of(row)) if row else None
+
+    def last_ends(self, hub: str, user: UserName, most: int) -> tuple[OpenLease, ...]:
+        """The newest closed lease of each server of a person, the newest first."""
+        query = (
+            select(event)
+            .join(last_ended)
+            .where(last_ended.c.hub == hub, last_ended.c.user_name == user)
+            .order_by(event.c.seq.desc())
+            .limit(most)
+        )
+        read = (lease_in(event_of(row)) for row in self._run(query))
+        return tuple(one for one in read if one is not None)
 
     def ended(self, lease_ids: Collection[LeaseId]) -> tuple[OpenLease, ...]:
         """Give the closed ones of some leases, as they ended."""

@@ -13,6 +13,7 @@ from . import changing, forecasting
 from .awaystarts import with_terms
 from .desk import Desk
 from .foreseen import Ground
+from .lastends import last_ends
 
 
 class ForecastCore:
@@ -30,7 +31,11 @@ class ForecastCore:
         """
         with self._desk.turn(now) as turn:
             made = offers(turn.snapshot(), person)
-            made = made.model_copy(update={"running": changing.running(turn, person.user)})
+            mine = {
+                "running": changing.running(turn, person.user),
+                "ended": last_ends(turn, person.user),
+            }
+            made = made.model_copy(update=mine)
             made = with_terms(turn, made, person) if terms else made
         return forecasting.with_forecasts(self._desk, made, now)
 

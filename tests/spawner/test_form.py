@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hub_ext.lease import (
+    EndedServer,
     Environment,
     Isolation,
     LeaseId,
@@ -29,7 +30,7 @@ from spawner.form import Page, isolation_words, render
 from spawner.form_choices import span_words
 from spawner.options import Options, options_from_form, read_options
 from tests.support.chromium import launched
-from tests.support.governor import FakeGovernor, offer
+from tests.support.governor import AT, FakeGovernor, offer
 
 VOID = {"input"}
 
@@ -265,6 +266,25 @@ def test_the_last_choice_is_kept_where_it_is_still_possible() -> None:
     assert "checked" in Read(render(page(*offers, chosen=chosen))).radios[1]
     offers[1] = offer("mig-small", standing=Standing.denied)
     assert "checked" in Read(render(page(*offers, chosen=chosen))).radios[0]
+
+
+def test_how_a_server_ended_is_said_before_the_next_one_is_chosen() -> None:
+    ends = (
+        EndedServer(server=ServerName(""), at=AT, words="It used all its memory <b>."),
+        EndedServer(server=ServerName("two"), at=AT, words="Its machine put it out."),
+    )
+    sheet = FakeGovernor(offers=[offer("cpu")]).sheet("ada b")
+    sheet = sheet.model_copy(update={"ended": ends})
+    html = render(page(sheet=sheet, queue_page="/services/gpu-commons/queue"))
+    words = Read(html).words
+    assert "Your server ended at 2026-11-30 14:05" in words
+    assert "It used all its memory <b>." in words
+    assert "<b>" not in html
+    assert "Your server two ended at" in words
+    assert 'href="/services/gpu-commons/why/ada%20b/-"' in html
+    assert 'href="/services/gpu-commons/why/ada%20b/two"' in html
+    away = Read(render(page(sheet=None, problem="Away.", last_seen=(offer("cpu"),))))
+    assert "ended at" not in away.words
 
 
 def test_nothing_to_choose_is_said() -> None:
