@@ -4,9 +4,9 @@ Hourly sums grow by each reading that is new, so neither order nor repetition of
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Column,
@@ -16,15 +16,13 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    bindparam,
     case,
     delete,
     func,
-    insert,
     literal_column,
     select,
-    update,
 )
+from sqlalchemy.dialects.sqlite import insert
 
 from ..lease import DeviceId, DeviceSample, LeaseId, SampleBatch
 from ..metering import QUIET_PERCENT, Quiet, Use
@@ -118,30 +116,74 @@ Sums = dict[tuple[str, str, int], list[int]]
 hoarded_ms."""
 
 
-def keep(
-    connection: Connection,
-    batch: SampleBatch,
-    now: datetime,
-    holders: Mapping[DeviceId, LeaseId],
-) -> None:
-    """Add what is new in a batch; what is there already, too old or from the future is left out."""
-    first, last = instant_us(now - RAW_KEPT), instant_us(now + AHEAD)
-    devices = {
-        (one.device, at): one
-        for one in batch.devices
-        if first <= (at := instant_us(one.at)) <= last
-    }
-    fresh = {key: devices[key] for key in devices.keys() - _there(connection, devices)}
-    if fresh:
-        rows = [one.model_dump() | {"at": at} for (_device, at), one in fresh.items()]
+_GROWING = ("sampled_ms", "percent_ms", "unknown_ms", "peak_percent", "idle_ms", "hoarded_ms")
+_NEVER = 1 << 62
+
+_PROCESSES = insert(process_sample).on_conflict_do_nothing()
+_NEW = insert(rollup_hour)
+_KNOWN, _MORE = rollup_hour.c, _NEW.excluded
+_GROWN = _NEW.on_conflict_do_update(
+    index_elements=["lease_id", "device", "hour"],
+    set_={
+        "sampled_ms": _KNOWN.sampled_ms + _MORE.sampled_ms,
+        "percent_ms": _KNOWN.percent_ms + _MORE.percent_ms,
+        "unknown_ms": _KNOWN.unknown_ms + _MORE.unknown_ms,
+        "peak_percent": func.max(_KNOWN.peak_percent, _MORE.peak_percent),
+        # None only where an older version read a part of the hour: known from then on.
+        "idle_ms": func.coalesce(_KNOWN.idle_ms, 0) + _MORE.idle_ms,
+        "hoarded_ms": func.coalesce(_KNOWN.hoarded_ms, 0) + _MORE.hoarded_ms,
+    },
+)
+
+
+class Taken(NamedTuple):
+    """A batch, when it came, and which lease held each device then."""
+
+    batch: SampleBatch
+    now: datetime
+    holders: Mapping[DeviceId, LeaseId]
+
+
+def keep(connection: Connection, taken: Iterable[Taken], newest: dict[DeviceId, int]) -> None:
+    """Add what is new in batches; what is there already, too old or from the future is left out.
+
+    Parameters
+    ----------
+    newest
+        Instant of the newest reading of each device that was written; grows. A later one is new
+        without a look, and all that come in time are.
+    """
+    rows: list[dict[str, Any]] = []
+    processes: dict[tuple[LeaseId, int], dict[str, Any]] = {}
+    sums: Sums = defaultdict(lambda: [0, 0, 0, 0, 0, 0])
+    for batch, now, holders in taken:
+        first, last = instant_us(now - RAW_KEPT), instant_us(now + AHEAD)
+        every = {
+            (one.device, at): one
+            for one in batch.devices
+            if first <= (at := instant_us(one.at)) <= last
+        }
+        doubtful = [key for key in every if key[1] <= newest.get(key[0], _NEVER)]
+        if doubtful and rows:
+            # What this very group has brought is there as well.
+            connection.execute(insert(sample), rows)
+            rows = []
+        for key in _there(connection, doubtful):
+            every.pop(key, None)
+        for (device, at), one in every.items():
+            rows.append(vars(one) | {"at": at})
+            newest[device] = max(at, newest.get(device, at))
+        _add(sums, every.values(), round(batch.period_s * 1000), holders)
+        for process in batch.processes:
+            at = instant_us(process.at)
+            if first <= at <= last:
+                processes[process.lease_id, at] = vars(process) | {"at": at}
+    if rows:
         connection.execute(insert(sample), rows)
-    _grow(connection, _sums(fresh.values(), round(batch.period_s * 1000), holders))
-    for process in batch.processes:
-        at = instant_us(process.at)
-        key = (process_sample.c.lease_id == process.lease_id, process_sample.c.at == at)
-        there = connection.execute(select(process_sample.c.at).where(*key)).first()
-        if first <= at <= last and there is None:
-            connection.execute(insert(process_sample), process.model_dump() | {"at": at})
+    if processes:
+        connection.execute(_PROCESSES, list(processes.values()))
+    if sums:
+        _grow(connection, sums)
 
 
 def _there(
@@ -156,10 +198,9 @@ def _there(
     return {(DeviceId(row.device), row.at) for row in connection.execute(query)}
 
 
-def _sums(
-    fresh: Collection[DeviceSample], period_ms: int, holders: Mapping[DeviceId, LeaseId]
-) -> Sums:
-    sums: Sums = defaultdict(lambda: [0, 0, 0, 0, 0, 0])
+def _add(
+    sums: Sums, fresh: Iterable[DeviceSample], period_ms: int, holders: Mapping[DeviceId, LeaseId]
+) -> None:
     for one in fresh:
         lease_id = holders.get(one.device)
         if lease_id is None:
@@ -173,7 +214,6 @@ def _sums(
             total[3] = max(total[3], one.util_percent)
             if one.util_percent < QUIET_PERCENT:
                 total[5 if _holds_memory(one) else 4] += period_ms
-    return sums
 
 
 def _holds_memory(one: DeviceSample) -> bool:
@@ -182,36 +222,12 @@ def _holds_memory(one: DeviceSample) -> bool:
 
 
 def _grow(connection: Connection, sums: Sums) -> None:
-    columns = rollup_hour.c
-    grown: list[dict[str, Any]] = []
-    new: list[dict[str, Any]] = []
-    for (lease_id, device, hour), (sampled, percent, unknown, peak, idle, hoarded) in sums.items():
-        key = (columns.lease_id == lease_id, columns.device == device, columns.hour == hour)
-        row = connection.execute(select(rollup_hour).where(*key)).first()
-        (grown if row else new).append(
-            {
-                "of_lease": lease_id,
-                "of_device": device,
-                "of_hour": hour,
-                "sampled_ms": sampled + (row.sampled_ms if row else 0),
-                "percent_ms": percent + (row.percent_ms if row else 0),
-                "unknown_ms": unknown + (row.unknown_ms if row else 0),
-                "peak_percent": max(peak, row.peak_percent if row else 0),
-                # None only where an older version read a part of the hour: known from then on.
-                "idle_ms": idle + ((row.idle_ms or 0) if row else 0),
-                "hoarded_ms": hoarded + ((row.hoarded_ms or 0) if row else 0),
-            }
-        )
-    bound: dict[str, Any] = {
-        "lease_id": bindparam("of_lease"),
-        "device": bindparam("of_device"),
-        "hour": bindparam("of_hour"),
-    }
-    if new:
-        connection.execute(insert(rollup_hour).values(bound), new)
-    if grown:
-        same = [columns[name] == value for name, value in bound.items()]
-        connection.execute(update(rollup_hour).where(*same), grown)
+    grown = [
+        dict(zip(_GROWING, figures, strict=True))
+        | {"lease_id": lease_id, "device": device, "hour": hour}
+        for (lease_id, device, hour), figures in sums.items()
+    ]
+    connection.execute(_GROWN, grown)
 
 
 def prune(connection: Connection, now: datetime, *, most: int = PRUNED_AT_ONCE) -> bool:

@@ -4,7 +4,7 @@ A file of its own: its loss is no tragedy, so nothing here ever raises towards a
 that is broken is moved aside; `problem` says so. Money never comes from here.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +21,7 @@ from ..units import instant_us
 from . import spells, sqlite
 from .readings import (
     HOUR_US,
+    Taken,
     keep,
     metadata,
     process_sample,
@@ -30,6 +31,7 @@ from .readings import (
     sample,
     uses,
 )
+from .samplewriter import SampleWriter
 from .schema import instant
 
 FILE = "samples.sqlite"
@@ -56,6 +58,10 @@ class Samples:
         self._pruned_at: datetime | None = None
         self._moved = ""
         self._trouble = ""
+        self.moved = 0
+        """How often a damaged file was moved aside."""
+        self._newest: dict[DeviceId, int] = {}
+        self._writer: SampleWriter | None = None
 
     @classmethod
     def open(cls, state: Path) -> "Samples":
@@ -67,10 +73,31 @@ class Samples:
     @property
     def problem(self) -> str:
         """What is wrong, in words for the admin; empty where nothing is."""
-        return self._trouble or self._moved
+        writing = self._writer.problem if self._writer is not None else ""
+        return writing or self._trouble or self._moved
+
+    def write_aside(self) -> None:
+        """From now on write in a thread of its own: no decision waits for it.
+
+        What was added shows to those who ask a moment later, once it is written.
+        """
+        if self._writer is None:
+            self._writer = SampleWriter(Samples(self._path))
+
+    def settle(self) -> None:
+        """Wait until all that was added is written."""
+        if self._writer is not None:
+            self._writer.settle()
 
     def close(self) -> None:
-        """Close the file; a later call opens it again."""
+        """Write what was added and close the file; a later call opens it again."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self._newest.clear()
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -89,9 +116,18 @@ class Samples:
         holders
             Which lease holds each device now.
         """
+        taken = Taken(batch, now, holders)
+        if self._writer is None:
+            self.write((taken,))
+        else:
+            self._writer.put(taken)
+
+    def write(self, taken: Collection[Taken]) -> None:
+        """Keep batches in one transaction, and take away a part of what is too old."""
+        now = max(one.now for one in taken)
 
         def work(connection: Connection) -> None:
-            keep(connection, batch, now, holders)
+            keep(connection, taken, self._newest)
             if self._pruned_at is None or abs(now - self._pruned_at) >= PRUNE_EVERY:
                 # What is left over goes with the next batches.
                 self._pruned_at = None if prune(connection, now) else now
@@ -183,12 +219,15 @@ class Samples:
 
     def _safely(self, work: Callable[[Connection], Result], otherwise: Result) -> Result:
         try:
+            if self._writer is not None and self._writer.moves():
+                # It moved a damaged file aside: what we have open is that one.
+                self._let_go()
             if self._connection is None:
                 self._connection = _opened(self._path)
             with self._connection.begin():
                 result = work(self._connection)
         except (SQLAlchemyError, OSError, OverflowError) as error:
-            self.close()
+            self._let_go()
             if sqlite.is_damaged(error) or isinstance(error, _OtherLayoutError):
                 self._move_aside(error)
             else:
@@ -210,6 +249,7 @@ class Samples:
                 path=self._path, error=refusal
             )
             return
+        self.moved += 1
         self._moved = _(
             "{path} was damaged ({error}) and was moved to {aside}; readings before that are gone, "
             "charges are not touched"

@@ -288,6 +288,7 @@ class GovernorService:
         settings = self._settings
         ledger = Ledger.open(settings.state, hub=settings.hub, url=settings.ledger_url or None)
         samples = Samples.open(settings.state)
+        samples.write_aside()
         return Governor(ledger, samples, settings, alive=machine.probe)
 
     async def _patiently(self, act: Callable[[], Awaitable[T]], wrong: type[Exception]) -> T:

@@ -24,7 +24,6 @@ from ..lease import (
 from . import leftovers
 from .desk import Desk
 from .faultsigns import LASTING, fatal, fault_words, name_of
-from .floor import declared
 from .leftovers import left
 from .outages import BACK, OUT
 from .slots import SLOT
@@ -119,7 +118,10 @@ def _lost(
         return []
     there = {device.id for device in batch.inventory.devices}
     policy = desk.book.known
-    known = {device.id for device in declared(policy)} if policy is not None else set()
+
+    def known() -> set[DeviceId]:
+        return set() if policy is None else {one.id for one in desk.floor.declared(policy)}
+
     why = f": {batch.inventory.problem}" if batch.inventory.problem else ""
     words = _("its machine does not find it any more") + why
     lost = [
@@ -129,7 +131,7 @@ def _lost(
         and device.id not in there
         and device.id not in desk.outages.devices
         # A simulated device that the policy no longer declares was never there.
-        and (not device.simulated or device.id in known)
+        and (not device.simulated or device.id in known())
         # A place on Kubernetes is no device that its machine could name.
         and not device.id.startswith(SLOT)
     ]

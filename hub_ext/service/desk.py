@@ -41,6 +41,7 @@ from .breaker import Breaker
 from .budgetclosure import SpentClosure
 from .budgeting import Budgets
 from .budgetrecord import Reached
+from .bynode import ByNode
 from .config import Settings
 from .exemptions import Exemptions
 from .failing import Failing
@@ -138,6 +139,7 @@ class Desk:
     """Borrowed leases that a reservation needs the end of; None before the first look."""
     behind: dict[LeaseId, timedelta] = field(default_factory=dict)
     """By how much the clock was set back under a lease since its start, and not forward again."""
+    by_node: ByNode = field(default_factory=ByNode)
     held_for: HeldFor = field(default_factory=HeldFor)
     """Which real devices servers hold on Kubernetes."""
     closed_until: datetime | None = None

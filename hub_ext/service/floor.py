@@ -50,14 +50,20 @@ class Floor:
         self._inventories: dict[str, Inventory] = {}
         self._batches: dict[str, tuple[datetime, SampleBatch]] = {}
         self._heard: _Heard | None = None
+        self._declared: tuple[Policy, tuple[Device, ...]] | None = None
+        self._turns: tuple[tuple[Device, ...], bool] | None = None
+        self._shares: tuple[tuple[Device, ...], dict[str, list[Device]]] | None = None
         self._cached: tuple[Policy, tuple[Inventory, ...], _Found] | None = None
 
     def take(self, batch: SampleBatch, *, now: datetime) -> bool:
         """Keep a batch; return whether the node's inventory is still wanted."""
+        news = batch.inventory is not None or self._silent(batch.node, now)
         if batch.inventory is not None:
             self._inventories[batch.node] = batch.inventory
         self._batches[batch.node] = (now, batch)
-        self._heard = None
+        if news:
+            # Else it tells what it told: at a large site looking at all of them costs more.
+            self._heard = None
         return batch.node not in self._inventories
 
     def take_held(self, held: Iterable[DeviceId]) -> None:
@@ -139,9 +145,35 @@ class Floor:
             last_policy, last_found, answer = self._cached
             if last_policy is policy and last_found == found:
                 return answer
-        answer = usable(declared(policy), found)
+        answer = usable(self.declared(policy), found)
         self._cached = (policy, found, answer)
         return answer
+
+    def declared(self, policy: Policy) -> tuple[Device, ...]:
+        """All devices that the policy's pools should have; made once for each policy."""
+        if self._declared is None or self._declared[0] is not policy:
+            every = declared(policy)
+            self._declared = (policy, every)
+        return self._declared[1]
+
+    def _any_shared(self, policy: Policy) -> bool:
+        every = self.declared(policy)
+        if self._turns is None or self._turns[0] is not every:
+            self._turns = (every, any(one.shared_by is not None for one in every))
+        return self._turns[1]
+
+    def shares(self, node: str, policy: Policy, *, now: datetime) -> tuple[Device, ...]:
+        """Time-shares on one machine that may be handed out."""
+        if not self._any_shared(policy):
+            return ()
+        found = self.devices(policy, now=now)[0]
+        if self._shares is None or self._shares[0] is not found:
+            by_node: dict[str, list[Device]] = {}
+            for one in found:
+                if one.shared_by is not None:
+                    by_node.setdefault(one.node, []).append(one)
+            self._shares = (found, by_node)
+        return tuple(self._shares[1].get(node, ()))
 
     def _silent(self, node: str, now: datetime) -> bool:
         if node not in self._batches:

@@ -46,6 +46,7 @@ class HeldFor:
     _nodes: dict[Place, set[str]] = field(default_factory=dict)
     """Machines whose kubelet named a container; each lease is asked for with every batch, so
     looking through what all kubelets told is too dear."""
+    _servers: dict[Place, LeaseId] = field(default_factory=dict)
     _places: dict[LeaseId, list[Place]] = field(default_factory=dict)
     _machines: dict[LeaseId, str] = field(default_factory=dict)
 
@@ -65,10 +66,17 @@ class HeldFor:
     ) -> None:
         """Take which lease each server's container is of, and on which machine each lease runs."""
         self._machines = dict(machines)
+        self._servers = dict(servers)
         places: dict[LeaseId, list[Place]] = {}
         for place, lease_id in servers.items():
             places.setdefault(lease_id, []).append(place)
         self._places = places
+
+    def named_by(self, node: str) -> set[LeaseId]:
+        """Leases of whose containers a machine's kubelet told last."""
+        word = self._told.get(node)
+        places = () if word is None else word.devices
+        return {self._servers[place] for place in places if place in self._servers}
 
     def machine(self, lease: OpenLease) -> str | None:
         """Machine on which the server of a lease runs, as the cluster told; None is unknown."""

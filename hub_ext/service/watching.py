@@ -36,9 +36,10 @@ def take(desk: Desk, batch: SampleBatch, *, now: datetime) -> WatchList:
         desk.held_for.take(batch, now)
     policy = desk.book.known
     if policy is not None:
-        batch = told_apart(batch, desk.floor.devices(policy, now=now)[0])
+        batch = told_apart(batch, desk.floor.shares(batch.node, policy, now=now))
     with desk.turn(now) as turn:
-        leases = turn.tx.leases()
+        desk.by_node.take(turn.tx.leases())
+    leases = tuple(desk.by_node.on(batch.node, desk.held_for.named_by(batch.node)))
     held = {lease.id: desk.held_for.devices(lease, now) for lease in leases if lease.holding}
     read = each_share(batch, (one for devices in held.values() for one in devices))
     then = {lease.id for lease in leases if not batch.late or _held_at(lease, batch)}

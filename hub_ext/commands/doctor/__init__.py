@@ -10,7 +10,7 @@ from pathlib import Path
 from ...errors import GpuCommonsError
 from ...i18n import _
 from ..onsite import add_state, onsite
-from . import hub, kueue, machine
+from . import hub, kueue, machine, room
 from .findings import Finding, Look, Verdict, wrong
 
 Check = Callable[[Look], Iterable[Finding]]
@@ -26,6 +26,7 @@ CHECKS: dict[str, Check] = {
     "clock": machine.clock,
     "ledger": hub.ledger,
     "policy": hub.policy,
+    "readings": room.readings,
     "kueue": kueue.kueue,
 }
 """Subject and its check, in the order of the report; another check is another line here."""

@@ -1,6 +1,7 @@
 """`doctor`: what is wrong, a line each with its remedy; a check that breaks stops no other."""
 
 import re
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +65,18 @@ def test_what_is_right_is_said_and_what_could_not_be_asked_too(
     assert found["ledger"][0].startswith("ok: the ledger is what its")
     (policy,) = found["policy"]
     assert policy.startswith(f"warn: {state.path}/policy.yaml can be used, with 3 warnings; run")
+
+
+def test_the_room_that_readings_need_is_reckoned_before_it_is_short(
+    state: StateDir, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (found,) = lines(state, capsys)["readings"]
+    assert re.match(r"ok: readings of \d+ devices every 10 s: 0\.0 GiB for a day", found)
+    little = shutil.disk_usage(state.path)._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _place: little)
+    (found,) = lines(state, capsys)["readings"]
+    assert found.startswith("warn: readings of")
+    assert "give the disk more room" in found
 
 
 @pytest.mark.parametrize(
