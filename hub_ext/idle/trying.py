@@ -14,7 +14,9 @@ from ..policy.model_idle import OFF
 from ..policy.model_keep import KeepTimes
 from ..units import duration_text
 
-Why = Literal["at-once", "before-trials", "renamed", "changed", "taken-back", "removed", ""]
+Why = Literal[
+    "at-once", "before-trials", "renamed", "went-back", "changed", "taken-back", "removed", ""
+]
 """Why a rule acts without a trial, or why its trial is given up."""
 
 _BYTES = frozenset({"memory_active", "disk_active", "network_active"})
@@ -44,11 +46,13 @@ class Trial:
 class Switched:
     """What the record says: rules that act by name, and those on trial.
 
+    `before` are rules that acted last before those, or before they were removed: they are no news.
     `known` is false before anything was recorded.
     """
 
     acting: Mapping[str, Form] = field(default_factory=dict)
     trials: Mapping[str, Trial] = field(default_factory=dict)
+    before: Mapping[str, Form] = field(default_factory=dict)
     known: bool = False
 
 
@@ -103,9 +107,11 @@ def _of(
     trial = switched.trials.get(name)
     if acting == form:
         yield from _dropped(switched, name, "taken-back")
-    elif span == OFF:
-        yield from _dropped(switched, name, "at-once")
-        yield Change("acts", name, form, "at-once")
+    elif span == OFF or switched.before.get(name) == form:
+        # Whoever goes back to what acted before, as after a mistake, shall not wait for it.
+        why: Why = "at-once" if span == OFF else "went-back"
+        yield from _dropped(switched, name, why)
+        yield Change("acts", name, form, why)
     elif trial is None or trial.form != form:
         yield from _dropped(switched, name, "changed")
         yield Change("trial", name, form)

@@ -29,6 +29,8 @@ class WouldStop(Value):
     amount_micro: int | None = None
     words: str = ""
     """The judgement behind it, in a sentence."""
+    gpu_alone: bool = False
+    """Its GPU lay unused beside other work: only a use of the GPU is use again."""
 
 
 class TrialPerson(Value):

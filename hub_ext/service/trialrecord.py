@@ -3,7 +3,7 @@
 The state is made of the events alone, so that a restart changes nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -47,26 +47,32 @@ def of_ledger(tx: Tx) -> Switched:
 def applied(switched: Switched, event: Event) -> Switched:
     """Take one event into account."""
     acting, trials = dict(switched.acting), dict(switched.trials)
-    body = event.body
-    name = str(body.get("rule", ""))
-    form = _form(body)
+    before = dict(switched.before)
+    name, form = str(event.body.get("rule", "")), _form(event.body)
+    former = acting.get(name)
     match event.kind:
         case "idle.trial" if form is not None:
             trials[name] = Trial(form, event.at)
-        case "idle.acts" | "admin.idle_switch_on":
-            trials.pop(name, None)
+        case "idle.acts" | "admin.idle_switch_on" | "idle.rule_ended":
+            fresh = None if event.kind == ENDED else form
+            if former is not None and former != fresh:
+                before[name] = former
             acting.pop(name, None)
-            if form is not None:
-                acting[name] = form
+            trials.pop(name, None)
+            if fresh is not None:
+                acting[name] = fresh
         case "idle.trial_dropped":
             trials.pop(name, None)
-        case "idle.rule_ended":
-            acting.pop(name, None)
         case "idle.trial_watched":
-            for rule, seconds in _watched(body).items():
-                if rule in trials:
-                    trials[rule] = replace(trials[rule], watched=timedelta(seconds=seconds))
-    return Switched(acting, trials, known=True)
+            trials = _seen(trials, _watched(event.body))
+    return Switched(acting, trials, before, known=True)
+
+
+def _seen(trials: Mapping[str, Trial], watched_s: Mapping[str, int]) -> dict[str, Trial]:
+    return {
+        name: replace(one, watched=timedelta(seconds=watched_s[name])) if name in watched_s else one
+        for name, one in trials.items()
+    }
 
 
 def steps(
@@ -135,11 +141,13 @@ def _words(change: Change, policy: Policy) -> str:
             words = _("idle rule {rule} was in force before and acts as it stands")
         case "acts", "renamed":
             words = _("idle rule {rule} says what one of another name said, and acts at once")
+        case "acts", "went-back":
+            words = _("idle rule {rule} acts again as it did before, at once")
         case "acts", _why:
             words = _("idle rule {rule} acts at once: its trial is 0s")
         case "dropped", "removed":
             words = _("the trial of idle rule {rule} is over: the policy has it no more")
-        case "dropped", "taken-back":
+        case "dropped", "taken-back" | "went-back":
             words = _("the trial of idle rule {rule} is over: it says what acts already")
         case "dropped", _why:
             words = _("the trial of idle rule {rule} is over: the rule was changed again")

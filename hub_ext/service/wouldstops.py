@@ -36,6 +36,7 @@ def would_stop(desk: Desk, lease: OpenLease, rule: str, verdict: Verdict, *, now
         team=lease.team,
         at=now,
         words=verdict.words,
+        gpu_alone=verdict.ground == "gpu_unused",
     )
     body = {"verdict": verdict.model_dump(mode="json")}
     _record(desk, WOULD_STOP, lease, rule, now, stop=one, **body)
@@ -44,7 +45,7 @@ def would_stop(desk: Desk, lease: OpenLease, rule: str, verdict: Verdict, *, now
 def would_work(desk: Desk, lease: OpenLease, rule: str, verdict: Verdict, *, now: datetime) -> None:
     """End the episode of a server that is used again: it would have been stopped in its work."""
     present = desk.book.trials.open.get((rule, lease.id))
-    if present is None:
+    if present is None or (present.gpu_alone and verdict.ground == "gpu_unused"):
         return
     one = _until(desk, present, lease, now).model_copy(update={"worked_again_at": now})
     body = {"verdict": verdict.model_dump(mode="json")}

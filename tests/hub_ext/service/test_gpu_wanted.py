@@ -210,6 +210,13 @@ def test_a_rule_on_trial_that_takes_them_says_so_and_takes_none(tmp_path: Path) 
         assert len(core.events("idle.would_stop")) == 1
         [trial] = core.governor.idle_trials(now=core.now).trials
         assert trial.changes == ("gpu_unused_stop: False -> True",)
+        # It worked all the time beside its GPU; only a use of that shows the stop to be wrong.
+        assert (trial.stops, trial.worked_again) == (1, 0)
+        for lease in core.governor.leases():
+            core.busy[lease.id] = 90
+        passes.go_on(3)
+        [trial] = core.governor.idle_trials(now=core.now).trials
+        assert (trial.stops, trial.worked_again) == (1, 1)
 
 
 def test_people_read_that_rule_only_where_it_acts_for_their_team(tmp_path: Path) -> None:

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hub_ext.errors import RefusedError
-from hub_ext.lease import Actor, Cause, LeaseId, LeaseState, Liveness
+from hub_ext.idle import Readings
+from hub_ext.lease import Activity, Actor, Cause, LeaseId, LeaseState, Liveness
 from hub_ext.lease.trying import IdleTrial
+from hub_ext.service.governor import Governor
 from tests.support.culling import Passes
 from tests.support.small_core import SmallCore
 
@@ -281,3 +283,53 @@ def test_what_is_held_by_the_breaker_is_not_counted(tried: tuple[SmallCore, Pass
             passes.culler.survey(core.governor, one.id, core.now)
     assert core.lease(lease.id).state is LeaseState.running
     assert core.events("idle.would_stop") == []
+
+
+def test_a_trial_reads_nothing_twice(
+    tried: tuple[SmallCore, Passes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core, passes = tried
+    core.set_policy(idle={"gpus": {**FORMER, "cpu_active_millis": 100, "trial": "7d"}})
+    core.run("ada")
+    asked: list[datetime] = []
+    read = type(core.governor).readings
+
+    def counted(self: Governor, lease_id: LeaseId, since: datetime, *, now: datetime) -> Readings:
+        asked.append(now)
+        return read(self, lease_id, since, now=now)
+
+    monkeypatch.setattr(type(core.governor), "readings", counted)
+    passes.go_on(40)
+    assert trial(core).watched_s >= 39 * MINUTE_S
+    assert len(asked) == len(set(asked)) > 0, "both rules judge from one reading"
+
+
+def test_a_person_at_the_keyboard_is_use_again(tried: tuple[SmallCore, Passes]) -> None:
+    core, passes = tried
+    lease = core.run("ada")
+    passes.until(lambda: bool(core.events("idle.would_stop")))
+    passes.go_on(1)
+    told = Activity(at=core.now, input_at=core.now, kernels=1, kernels_busy=0)
+    core.governor.take_activity(lease.key, told, now=core.now)
+    passes.turn()
+    passes.go_on(0.5)
+    assert trial(core).worked_again == 1
+
+
+def test_who_goes_back_to_the_rule_that_acted_before_need_not_wait(tmp_path: Path) -> None:
+    with site(tmp_path / "state", gpus=FORMER) as (core, passes):
+        core.set_policy(idle={"gpus": TIGHTER})
+        switch_on(core, early=True)
+        lease = core.run("ada")
+        passes.until(lambda: core.lease(lease.id).state is LeaseState.noticed)
+        core.set_policy(idle={"gpus": {**FORMER, "trial": "7d"}})
+        passes.turn()
+        assert core.lease(lease.id).state is LeaseState.running
+        assert core.governor.policy.idle["gpus"].limit == timedelta(hours=1)
+        assert [one.body["why"] for one in core.events("idle.acts")] == ["at-once", "went-back"]
+        # The same when a rule that was removed by mistake comes back; any other text is news.
+        core.set_policy(idle={})
+        core.set_policy(idle={"gpus": {**FORMER, "limit": "50m", "trial": "7d"}})
+        assert core.governor.policy.idle == {}
+        core.set_policy(idle={"gpus": {**FORMER, "trial": "7d"}})
+        assert core.governor.policy.idle["gpus"].limit == timedelta(hours=1)
