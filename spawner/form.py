@@ -36,6 +36,7 @@ from .form_choices import (
     unnamed_task,
     wait_words,
 )
+from .form_memory import estimating
 from .form_servers import ended_words, running_words
 from .form_standing import (
     MARKS,
@@ -107,6 +108,7 @@ class Row:
     disabled: bool
     checked: bool
     shares: tuple[ShareRow, ...] = ()
+    gpu_memory: int | None = None
 
 
 def render(page: Page) -> str:
@@ -154,6 +156,7 @@ def render(page: Page) -> str:
         purposes=_purposes(page),
         purpose=page.chosen.purpose,
         most_purpose=MOST_PURPOSE,
+        memory=estimating(page.sheet, page.queue_page),
         reservations_page=page.queue_page.removesuffix("queue") + "reservations",
         as_of="" if page.sheet is None else local_text(page.sheet.at, page.sheet.timezone),
     )
@@ -174,6 +177,7 @@ def _row(
         price=offer.price_text,
         costs=tuple(_costs(offer, lifetimes)),
         # Words of the last sheet would be about a time that is over.
+        gpu_memory=offer.gpu_memory_bytes,
         reason="" if page.sheet is None or offer.pool is None else _reason(offer),
         outcome=outcome_words(offer.standing, _name(page, offer)),
         simulated=offer.simulated,

@@ -6,6 +6,7 @@ from datetime import timedelta
 from ..i18n import _, ngettext
 from ..lease import Offer, TaskChoice
 from ..lease.reserving import Alone
+from ..mig.memory import memory_bytes
 from ..mig.placement import count_free
 from ..policy.catalogue import Resolved, longest_for, price_of, projects_of
 from ..policy.model import Policy
@@ -37,6 +38,18 @@ def free_now(snapshot: Snapshot, resolved: Resolved) -> int | None:
         and (owner is not None or pin is not None)
     }
     return count_free(devices, held, gpus=resolved.gpus, mig_profile=resolved.part)
+
+
+def gpu_memory(resolved: Resolved) -> int | None:
+    """Tell the memory of all its GPUs together; None without any, or where nobody can tell."""
+    if resolved.model is None:
+        return None
+    return memory_bytes(
+        resolved.model,
+        gpus=resolved.gpus,
+        mig_profile=resolved.mig_profile,
+        shared_by=resolved.shared_by,
+    )
 
 
 def offer(snapshot: Snapshot, resolved: Resolved, decision: Decision) -> Offer:
@@ -72,6 +85,7 @@ def offer(snapshot: Snapshot, resolved: Resolved, decision: Decision) -> Offer:
         environment=resolved.environment,
         cpu_millis=resolved.cpu_millis,
         memory_bytes=resolved.memory_bytes,
+        gpu_memory_bytes=gpu_memory(resolved),
         lifetime_default_s=lifetime_s,
         lifetime_longest_s=_at_most(snapshot, decision, resolved.longest),
         price_micro_per_hour=price,

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import AwareDatetime
 
 from .asking import Environment, Reason, ServerKey
+from .estimating import MemoryUse
 from .keeping import KeepSheet
 from .pods import PodTerms
 from .record import OpenLease
@@ -95,6 +96,8 @@ class Offer(Value):
     environment: Environment | None
     cpu_millis: int
     memory_bytes: int
+    gpu_memory_bytes: int | None = None
+    """Of all its GPUs together, about; None without a GPU, or where its model's name tells none."""
     lifetime_default_s: int
     lifetime_longest_s: int
     price_micro_per_hour: int | None
@@ -129,6 +132,8 @@ class OfferSheet(Value):
     """Zone in which people read instants."""
     takes_purpose: bool = False
     """Whether this site wants to hear what servers are for."""
+    memory_uses: tuple[MemoryUse, ...] = ()
+    """Ways to use a model, for the estimate of the GPU memory that it takes."""
     running: tuple[RunningServer, ...] = ()
     """Servers of this person that run, whose profile can be changed instead."""
     ended: tuple[EndedServer, ...] = ()

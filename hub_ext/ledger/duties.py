@@ -54,9 +54,11 @@ class Duties(Records):
         }
         return int(self._run(insert(intent), row).inserted_primary_key[0])
 
-    def intents(self) -> tuple[Intent, ...]:
-        """Effects still to be made, oldest first."""
+    def intents(self, lease_id: LeaseId | None = None) -> tuple[Intent, ...]:
+        """Effects still to be made, of one lease or of all, oldest first."""
         query = select(intent).where(intent.c.settled_at.is_(None)).order_by(intent.c.id)
+        if lease_id is not None:
+            query = query.where(intent.c.lease_id == lease_id)
         return tuple(
             Intent(
                 id=row.id,

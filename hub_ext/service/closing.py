@@ -58,9 +58,8 @@ def close(turn: Turn, lease: OpenLease, end: End) -> OpenLease:
         turn.tx.post(charges(turn.desk, closed, ended_at), at=turn.now)
         turn.tx.bury(lease.attempt_id, at=turn.now)
         leftovers.note(turn.desk, lease, now=turn.now)
-    for intent in turn.tx.intents():
-        if intent.lease_id == lease.id:
-            turn.tx.settle(intent.id, end.cause.value, at=turn.now)
+    for intent in turn.tx.intents(lease.id):
+        turn.tx.settle(intent.id, end.cause.value, at=turn.now)
     ended(turn, closed, lease.state)
     turn.desk.verdicts.pop(lease.id, None)
     turn.desk.on_record.pop(lease.id, None)

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from ..admission.decide import offers
 from ..admission.forecast import Forecasts, forecast
+from ..advice import uses
 from ..lease import OfferSheet
 from ..policy.catalogue import Person
 from . import changing, forecasting
@@ -34,6 +35,7 @@ class ForecastCore:
             mine = {
                 "running": changing.running(turn, person.user),
                 "ended": last_ends(turn, person.user),
+                "memory_uses": uses(),
             }
             made = made.model_copy(update=mine)
             made = with_terms(turn, made, person) if terms else made

@@ -29,7 +29,7 @@ def forget(desk: Desk, lease_id: LeaseId, process: ProcessRef | None, *, now: da
         lease = turn.found(lease_id)
         if not lease.open:
             return False
-        said = any(one.kind == END and one.lease_id == lease.id for one in turn.tx.intents())
+        said = any(one.kind == END for one in turn.tx.intents(lease.id))
         if said and lease.state is LeaseState.stopping:
             return False
         if lease.process is None and process is not None:

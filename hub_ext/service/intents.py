@@ -58,11 +58,7 @@ async def _carry_out(
             return
         answer = await hub.stop_server(key)
         _LOG.info(
-            "stop of %s%s: the hub says %s %s",
-            key,
-            _decided(intent),
-            answer.said,
-            answer.words,
+            "stop of %s%s: the hub says %s %s", key, _decided(intent), answer.said, answer.words
         )
         if answer.said in _OVER:
             # The spawner's report usually came first; where it was lost, this machine looks.

@@ -51,7 +51,26 @@ class SamplesCore:
         """Gather what the idle rule hears of a lease since an instant."""
         with self._desk.turn(now) as turn:
             lease = turn.found(lease_id)
+        return self.readings_of(lease, since, now=now)
+
+    def readings_of(self, lease: OpenLease, since: datetime, *, now: datetime) -> Readings:
+        """Gather the same of a lease that was read just now."""
         return gathered(self._desk, lease, since, now)
+
+    def newest_verdict(self, lease_id: LeaseId) -> Verdict | None:
+        """The newest verdict of a lease in memory; None before the first."""
+        return self._desk.verdicts.get(lease_id)
+
+    def heard_since(self, lease: OpenLease, at: datetime, *, now: datetime) -> bool:
+        """Whether anything could have been heard of a lease since; true where nobody can tell."""
+        nodes = {device.node for device in self._desk.held_for.devices(lease, now)}
+        told = [self._desk.floor.told_at(node) for node in nodes]
+        said = self._desk.activity.of(lease, now)
+        return (
+            not told
+            or any(one is None or one > at for one in told)
+            or (said is not None and said.at > at)
+        )
 
     def held_devices(self, lease: OpenLease, *, now: datetime) -> list[DeviceId]:
         """Ids of the devices that a lease really holds, as far as anybody knows them."""

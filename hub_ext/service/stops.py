@@ -95,8 +95,8 @@ def take_back(desk: Desk, lease_id: LeaseId, reason: Reason, *, now: datetime) -
         lease = turn.found(lease_id)
         if lease.state is not LeaseState.stopping or lease.cause is not Cause.culled:
             return lease
-        for intent in turn.tx.intents():
-            if intent.lease_id == lease_id and intent.kind == STOP:
+        for intent in turn.tx.intents(lease_id):
+            if intent.kind == STOP:
                 turn.tx.settle(intent.id, "taken back", at=now)
         changes = {"stop_asked_at": None, "cause": None, "reason": None, "decision": ""}
         return turn.record(withdrawn(turn, lease.model_copy(update=changes), reason))

@@ -33,12 +33,20 @@ LONGEST_PERIOD_S = 60.0
 """Slowest agent whose readings are still looked for."""
 
 
+SAME_FOR = timedelta(seconds=5)
+"""So long a verdict stays what it is while nothing is heard: less than a period of most agents."""
+
+
 class _Last(NamedTuple):
-    """When a lease was last judged, by which rule, and where its witnesses stood then."""
+    """When a lease was last judged, by which rule, and where its witnesses stood then.
+
+    `behind` is how far back all lies that an idle verdict stood on.
+    """
 
     at: datetime
     rule: IdleRule
     clocks: Clocks
+    behind: timedelta | None = None
 
 
 class Reader:
@@ -55,7 +63,7 @@ class Reader:
         """Readings since an instant, or longer."""
         if self._read is None or self._since is None or at < self._since:
             self._since = at
-            self._read = self.governor.readings(self.lease.id, at, now=self.now)
+            self._read = self.governor.readings_of(self.lease, at, now=self.now)
         return self._read
 
 
@@ -80,6 +88,27 @@ class Judge:
         last = self._last.get(lease.id)
         # A clock that was set back must not keep a lease from being judged.
         return last is None or not timedelta(0) <= now - last.at < rule.limit / LOOKS_A_LIMIT
+
+    def unchanged(self, reader: Reader, found: tuple[str, IdleRule]) -> Verdict | None:
+        """Give the newest verdict where judging again could find nothing else; else None.
+
+        That is so for a few seconds, while nothing was heard of the lease since and nobody keeps or
+        exempts it.
+        """
+        lease, now = reader.lease, reader.now
+        last, verdict = self._last.get(lease.id), reader.governor.newest_verdict(lease.id)
+        if last is None or verdict is None or (last.rule, last.at) != (found[1], verdict.at):
+            return None
+        kept = lease.kept_until is not None and lease.kept_until > last.at
+        # Whether somebody waits for an unused GPU is another question than what was heard of it.
+        if kept or verdict.ground == "gpu_unused":
+            return None
+        if reader.governor.exemption(lease, now=now) is not None:
+            return None
+        fresh = timedelta(0) <= now - last.at <= SAME_FOR
+        if not fresh or reader.governor.heard_since(lease, last.at, now=now):
+            return None
+        return verdict
 
     def judged(self, reader: Reader, found: tuple[str, IdleRule]) -> Verdict:
         """Judge one lease; a fault there is unknown, and of this lease alone."""
@@ -108,16 +137,22 @@ class Judge:
         if last is not None and goes_on:
             gap = timedelta(seconds=STALE_PERIODS * LONGEST_PERIOD_S)
             since = max(since, last.at - window_of(rule) - gap)
+            if last.behind is not None:
+                # Idle then, so likely idle now: all that is looked at once more is read at once.
+                since = min(since, now - last.behind)
         readings = reader.since(since)
         verdict, clocks = judge_on(
             former, name, rule, lease, readings, now, required_devices=devices, kind=kind
         )
-        if verdict.state is VerdictState.idle and goes_on:
+        behind = None
+        if verdict.state is VerdictState.idle:
+            behind = looking_again(rule, verdict, LONGEST_PERIOD_S)
+        if behind is not None and goes_on:
             # Before anything follows from it, everything is looked at once more.
-            whole = reader.since(now - looking_again(rule, verdict, LONGEST_PERIOD_S))
+            whole = reader.since(now - behind)
             anew = judge(name, rule, lease, whole, now, required_devices=devices, kind=kind)
             verdict = anew if anew.state is not VerdictState.idle else verdict
-        self._last[lease.id] = _Last(now, rule, clocks)
+        self._last[lease.id] = _Last(now, rule, clocks, behind)
         return verdict
 
     def _taken(self, lease: OpenLease, rule: IdleRule, verdict: Verdict) -> Verdict:

@@ -327,14 +327,14 @@ def test_a_lease_that_cannot_be_judged_is_unknown_and_the_others_are_judged(
     broken, other = core.run("ada"), core.run("ben")
     passes.until(lambda: core.lease(other.id).state is LeaseState.noticed)
     governor = core.governor
-    whole = governor.readings
+    whole = governor.readings_of
 
-    def readings(lease_id: LeaseId, since: Any, *, now: Any) -> Any:
-        if lease_id == broken.id:
+    def readings(lease: OpenLease, since: Any, *, now: Any) -> Any:
+        if lease.id == broken.id:
             raise ZeroDivisionError("a figure that nobody foresaw")
-        return whole(lease_id, since, now=now)
+        return whole(lease, since, now=now)
 
-    monkeypatch.setattr(governor, "readings", readings)
+    monkeypatch.setattr(governor, "readings_of", readings)
     core.later(PERIOD_S)
     passes.turn()
     assert passes.culler.faults == ["a figure that nobody foresaw"]
