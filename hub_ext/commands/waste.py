@@ -11,7 +11,8 @@ from urllib.parse import urlencode
 from ..errors import GpuCommonsError
 from ..i18n import _
 from ..lease.usage import Amount
-from ..lease.waste import SavedRow, WasteKind, WasteRow, WasteSheet
+from ..lease.waste import SavedRow, WasteRow, WasteSheet
+from ..service.sheets.waste import kind_words
 from ..units import SECONDS_PER_HOUR, UNITS_PER_GPU, money_text
 from .acts import asked
 from .columns import print_table
@@ -54,23 +55,6 @@ def run(args: argparse.Namespace) -> int:
         return 0
     _show(sheet)
     return 0
-
-
-def kind_words(kind: WasteKind) -> str:
-    """Name a kind of waste."""
-    match kind:
-        case "never_used":
-            return _("never used")
-        case "idle":
-            return _("held, idle")
-        case "hoarded":
-            return _("memory held, idle")
-        case "notice":
-            return _("idle while a stop was announced")
-        case "reserved_unused":
-            return _("reserved, not used")
-        case "queue":
-            return _("held for somebody who waited")
 
 
 def _show(sheet: WasteSheet) -> None:

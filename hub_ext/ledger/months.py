@@ -1,13 +1,16 @@
 """Months of one transaction: closed by an event with a hash over their charges, never reopened."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, and_, case, func, not_, select
 
+from ..budget import Period
 from ..lease import Actor, Event, LeaseId, Posting
 from ..lease.months import ClosedMonth, Correction
+from ..metering import clip
 from ..units import instant_us
 from .charges import MONTH_CLOSED, Charges, posting_of
 from .fold import BODY_VERSION, carried
@@ -37,6 +40,35 @@ def digest_of(lines: Iterable[Posting]) -> str:
     return hashed.hexdigest()
 
 
+class MonthSum(NamedTuple):
+    """What one team was charged in one month in one currency, and for how long without a price."""
+
+    team: str
+    currency: str
+    micro: int
+    unpriced_s: int
+
+
+_LAST = case((posting.c.end_at > posting.c.start_at, posting.c.end_at - 1), else_=posting.c.end_at)
+"""The last microsecond of a charge."""
+
+
+def _bucket(column: ColumnElement[int], months: Sequence[Period]) -> ColumnElement[int]:
+    """Say in which month an instant lies; -1 where in none."""
+    first = instant_us(months[0].start)
+    whens = [(column < instant_us(month.end), at) for at, month in enumerate(months)]
+    return case((column < first, -1), *whens, else_=-1)
+
+
+_Sums = dict[tuple[str, str], tuple[int, int]]
+"""(team, currency) -> micro-units, seconds without a price."""
+
+
+def _add(sums: _Sums, key: tuple[str, str], micro: int, unpriced_s: int) -> None:
+    before = sums.get(key, (0, 0))
+    sums[key] = (before[0] + micro, before[1] + unpriced_s)
+
+
 class Months(Charges):
     """The part of one transaction that concerns months."""
 
@@ -50,6 +82,48 @@ class Months(Charges):
         """When the earliest charge began; None before the first."""
         found = self._run(select(func.min(posting.c.start_at))).scalar()
         return None if found is None else instant(found)
+
+    def by_month(self, months: Sequence[Period]) -> tuple[tuple[MonthSum, ...], ...]:
+        """Sum up what lies in each month, by team and currency, in one look at the books.
+
+        Parameters
+        ----------
+        months
+            Stretches that follow each other without gap.
+        """
+        if not months:
+            return ()
+        first, last = instant_us(months[0].start), instant_us(months[-1].end)
+        starts, ends = (_bucket(column, months) for column in (posting.c.start_at, _LAST))
+        inside = [posting.c.end_at >= first, posting.c.start_at < last]
+        whole = and_(starts == ends, starts >= 0)
+        columns = (starts.label("month"), posting.c.team, posting.c.currency)
+        sums = select(
+            *columns,
+            func.sum(posting.c.amount_micro).label("micro"),
+            func.sum(case((posting.c.amount_micro.is_(None), posting.c.seconds), else_=0)).label(
+                "unpriced"
+            ),
+        ).where(*inside, whole)
+        found: list[_Sums] = [{} for _month in months]
+        for row in self._run(sums.group_by(*columns)):
+            # PostgreSQL sums whole numbers as decimals.
+            key = (row.team, row.currency)
+            _add(found[row.month], key, int(row.micro or 0), int(row.unpriced))
+        for line in map(posting_of, self._run(select(posting).where(*inside, not_(whole)))):
+            for at, month in enumerate(months):
+                part = clip(line, month.start, month.end)
+                if part is not None:
+                    unpriced = part.seconds if part.amount_micro is None else 0
+                    _add(found[at], (part.team, part.currency), part.amount_micro or 0, unpriced)
+        return tuple(
+            tuple(MonthSum(*key, *value) for key, value in sorted(one.items())) for one in found
+        )
+
+    def corrections(self, limit: int) -> tuple[Posting, ...]:
+        """The newest reversals and restatements."""
+        query = select(posting).where(posting.c.corrects.is_not(None))
+        return tuple(map(posting_of, self._run(query.order_by(posting.c.seq.desc()).limit(limit))))
 
     def close_month(self, month: ClosedMonth, *, actor: Actor) -> int:
         """Close a month; from now on no charge may begin before its end.

@@ -3,10 +3,12 @@
 Like the rest of the core: synchronous, in one thread, `now` with each call.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from ..lease.monthreport import MonthReport
-from . import monthreports
+from ..reports.repricing import Wish
+from . import monthreports, sitemoney
 from .desk import Desk
 from .grounds import Ground, ground
 from .usage import Scope
@@ -21,6 +23,12 @@ class MoneyCore:
     def ground(self, scope: Scope, window: Window, *, now: datetime) -> Ground:
         """Read charges, facts and use of a window; see `ground`."""
         return ground(self._desk, scope, window, now=now)
+
+    def site_money(
+        self, kinds: Sequence[str], wish: Wish | None, *, review: bool, now: datetime
+    ) -> sitemoney.SiteMoney:
+        """Read what the site's page of money shows; see `sitemoney.read`."""
+        return sitemoney.read(self._desk, kinds, wish, review=review, now=now)
 
     def month_report(
         self, team: str, month: str, *, people: bool = True, now: datetime

@@ -48,12 +48,17 @@ def sheet(desk: Desk, *, now: datetime) -> MonthSheet:
     """
     policy = desk.book.policy
     with desk.turn(now) as turn:
-        month = _following(turn, policy)
         return MonthSheet(
             timezone=policy.timezone,
             closed=turn.tx.months()[::-1],
-            following=None if month is None else _review(turn, month),
+            following=following(turn, policy),
         )
+
+
+def following(turn: Turn, policy: Policy) -> MonthReview | None:
+    """Review the month that closes next; None before a charge."""
+    month = _following(turn, policy)
+    return None if month is None else _review(turn, month)
 
 
 def close(desk: Desk, name: str, *, reason: str, actor: Actor, now: datetime) -> ClosedMonth:

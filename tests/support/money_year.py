@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import insert
 
 from hub_ext.lease import (
+    GOVERNOR,
     Cause,
     Device,
     DeviceId,
@@ -33,7 +34,8 @@ from hub_ext.lease import (
 from hub_ext.ledger.readings import HOUR_US, metadata, rollup_hour
 from hub_ext.ledger.samples import FILE as SAMPLES
 from hub_ext.ledger.sqlite import writer
-from hub_ext.ledger.store import Ledger
+from hub_ext.ledger.store import Ledger, Tx
+from hub_ext.policy.load import loads
 from hub_ext.units import instant_us
 from tests.support.governing import Site, settings_in
 from tests.support.ledger_parts import a_lease, a_posting
@@ -43,6 +45,9 @@ NOW = datetime(2026, 11, 19, 13, 20, tzinfo=UTC)
 FIRST = date(2025, 12, 1)
 RAISE = date(2026, 7, 1)
 """From that day on the large GPUs cost more."""
+
+IDLE = 1
+"""Percent up to which a lease of the year did nothing all the time."""
 
 TEAMS = ("vision", "speech", "robots")
 
@@ -139,7 +144,12 @@ def people_of(team: str) -> tuple[str, ...]:
 
 
 def plant(
-    state: Path, *, teams: tuple[str, ...] = TEAMS, a_day: float = 2.0, bare: bool = False
+    state: Path,
+    policy: str,
+    *,
+    teams: tuple[str, ...] = TEAMS,
+    a_day: float = 2.0,
+    bare: bool = False,
 ) -> None:
     """Write the year into an empty state directory.
 
@@ -154,6 +164,8 @@ def plant(
     ledger, pen = Ledger.open(state), Writer()
     made = list(_leases(teams, a_day))
     with ledger.transaction() as tx:
+        _add_policy(tx, policy)
+        pen.seq, pen.chain = tx._head()
         if bare:
             put(tx, (pen.charged(lease, charge) for lease, charge, _busy in made))
         else:
@@ -168,8 +180,8 @@ def plant(
 @contextmanager
 def year_in(state: Path, *, policy: str = "", **more: Any) -> Iterator[Site]:
     """Open a site whose ledger holds a year, with some servers that run now."""
-    plant(state, **more)
     text = policy or policy_text(more.get("teams", TEAMS))
+    plant(state, text, **more)
     site = Site(state, settings_in(state), now=NOW, policy_text=text)
     site.report_devices()
     try:
@@ -207,7 +219,9 @@ def _one(number: int, team: str, day: date, dice: Random) -> Planted:
     seconds = min(seconds, int((NOW - start).total_seconds()) - 60)
     price = None if kind.per_hour is None else kind.per_hour[day >= RAISE]
     idle = dice.random() < 0.15
-    busy = None if dice.random() < 0.05 else 1 if idle else min(99, kind.usual_busy + number % 25)
+    busy = (
+        None if dice.random() < 0.05 else IDLE if idle else min(99, kind.usual_busy + number % 25)
+    )
     lease_id = LeaseId(f"l-{number:06d}")
     device = Device(
         id=DeviceId(f"{kind.pool}-{number}"),
@@ -251,6 +265,14 @@ def _one(number: int, team: str, day: date, dice: Random) -> Planted:
     return lease, charge.model_copy(update={"start": start, "end": end}), busy
 
 
+def _add_policy(tx: Tx, text: str) -> None:
+    loaded = loads(text)
+    begin = datetime.combine(FIRST, time(), UTC) - timedelta(hours=2)
+    tx.add_generation(
+        text=loaded.text, sha256=loaded.sha256, summary="first policy", at=begin, actor=GOVERNOR
+    )
+
+
 def _read(state: Path, made: list[Planted]) -> None:
     """Write the hourly sums of the readings."""
     rows = [
@@ -262,6 +284,8 @@ def _read(state: Path, made: list[Planted]) -> None:
             "percent_ms": 3_600_000 * busy,
             "unknown_ms": 0,
             "peak_percent": busy,
+            "idle_ms": 3_600_000 if busy <= IDLE and hour % 3 else 0,
+            "hoarded_ms": 3_600_000 if busy <= IDLE and not hour % 3 else 0,
         }
         for lease, charge, busy in made
         if busy is not None

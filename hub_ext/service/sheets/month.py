@@ -25,6 +25,11 @@ def sheet(report: MonthReport) -> dict[str, object]:
         "team": report.team,
         "month": report.month,
         "state": report.state,
+        "state_name": {
+            "open": _("open: figures so far"),
+            "over": _("not closed yet"),
+            "closed": _("closed"),
+        }[report.state],
         "state_words": state_words(report),
         "sentences": sentences(report),
         "by_gpu": lines(report.rows, report.currency, "project", "gpu"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ...budget import month_name
 from ...i18n import _
@@ -10,6 +10,7 @@ from ...lease import LeaseView, MoveSheet, OpenLease, Usage, UsageSum
 from ...lease.anomalies import Anomaly
 from ...lease.keeping import KeepGrantSheet
 from ...lease.waits import WaitSheet
+from ...lease.waste import WasteSheet
 from ...policy.model import Policy
 from ...reports.figures import HeldBar, held_against_utilised
 from ...reports.tables import Dimension
@@ -19,7 +20,7 @@ from ..governor import Governor
 from ..grounds import Ground
 from ..outlooks import TeamMoney
 from ..usage import Scope
-from . import amounts, budgets, keeps, shares, spendviews, teamhead, waits, wasted
+from . import amounts, budgets, keeps, shares, spendviews, teamhead, waits, waste, wasted
 from .filters import sheet as filters_sheet
 from .filters import words as narrowed_words
 from .laid import Laid, lay
@@ -30,6 +31,9 @@ from .rows import (
     quota_rows,
     usage_lines,
 )
+
+MOST_WASTE = timedelta(days=62)
+"""A longer time is not looked through for what did no work: it takes too long for a page."""
 
 MOST_LINES = 200
 """Leases that are listed; the sums above hold all of them."""
@@ -50,6 +54,8 @@ class TeamFigures:
     waits: WaitSheet
     money: TeamMoney
     odd: tuple[Anomaly, ...]
+    waste: WasteSheet | None
+    """What did no work; None where the time is too long to be looked through at once."""
     people: bool
     """Whether the reader sees what each person spent."""
     simulated: bool
@@ -60,11 +66,13 @@ def gather(
     governor: Governor, team: str, asked: Filters, now: datetime, *, people: bool
 ) -> TeamFigures:
     """Read everything of one team, in the core's thread."""
+    scope, window = Scope(f"team:{team}", teams=(team,)), asked.window
+    short = window.end - window.start <= MOST_WASTE
     return TeamFigures(
         team=team,
         policy=governor.policy,
         asked=asked,
-        ground=governor.ground(Scope(f"team:{team}", teams=(team,)), asked.window, now=now),
+        ground=governor.ground(scope, window, now=now),
         leases=governor.leases(teams=(team,)),
         now=now,
         moves=governor.moves(team, now=now),
@@ -72,6 +80,9 @@ def gather(
         waits=governor.waits((team,), now=now),
         money=governor.team_money(team, now=now),
         odd=governor.anomalies((team,), now=now).open,
+        waste=governor.waste(scope, window.start, window.end, now=now)
+        if short and not asked.names
+        else None,
         people=people,
         simulated=any(device.simulated for device in governor.devices(now=now)),
     )
@@ -98,6 +109,7 @@ def sheet(figures: TeamFigures, views: Sequence[LeaseView]) -> dict[str, object]
         **spendviews.sheet(laid, people=people),
         **spendviews.compared(laid, figures.waits),
         **_held(figures, laid),
+        **waste.sheet(figures.waste),
         "wasted": wasted.lines(views, figures.odd, figures.now, zone),
         "leases": rows,
         "lines": usage_lines(usage.model_copy(update={"rows": newest}), zone, people=people),
