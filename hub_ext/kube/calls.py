@@ -1,6 +1,6 @@
 """What a governor asks of Kueue: each call may be made again without harm."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Protocol
 
 from ..lease import LeaseId
@@ -34,7 +34,7 @@ class Calls(Protocol):
     async def all(self) -> tuple[Seen, ...]:
         """List all Workloads."""
 
-    def watch(self) -> AsyncIterator[Seen | Gone]:
+    def watch(self) -> AsyncGenerator[Seen | Gone]:
         """Tell each change, whatever breaks off meanwhile."""
 
     async def close(self) -> None:

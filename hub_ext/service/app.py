@@ -224,8 +224,26 @@ class GovernorService:
             self._environment.get("JUPYTERHUB_API_TOKEN", ""),
             hub=self._settings.hub,
         )
-        kueue = self._kueue(core)
-        loops = Loops(core, hub, self._settings, kueue)
+        # One for all that asks the cluster.
+        api = _cluster(given)
+        try:
+            await self._answer(core, file, hub, api, ready)
+        finally:
+            if api is not None:
+                await api.close()
+            hub.close()
+
+    async def _answer(
+        self,
+        core: CoreRunner,
+        file: PolicyFile,
+        hub: HubClient,
+        api: Api | None,
+        ready: Callable[[], None],
+    ) -> None:
+        """Listen, and do the recurring work, until the stop."""
+        kueue = None if api is None else self._kueue(core, api)
+        loops = Loops(core, hub, self._settings, kueue, api)
         pins = Pins(base=self._settings.policy.parent, state=self._settings.state)
         auth = HubOAuth(cache_max_age=_TOKEN_CACHE_S)
         server = HTTPServer(
@@ -243,16 +261,12 @@ class GovernorService:
         await self._stop.wait()
         close()
         await self._leave(core, server, work)
-        if kueue is not None:
-            await kueue.close()
-        hub.close()
 
-    def _kueue(self, core: CoreRunner) -> KueueWork | None:
+    def _kueue(self, core: CoreRunner, api: Api) -> KueueWork | None:
         """Open the way to Kueue, where that admits."""
         settings = self._settings
         if settings.engine != "kueue":
             return None
-        api = Api(Path(settings.kubeconfig) if settings.kubeconfig else None)
         namespace = settings.kube_namespace or None
         workloads = Workloads(api, self._clock, namespace=namespace)
         return KueueWork(core, workloads, partial(offers, api), partial(_inspected, api, settings))
@@ -314,6 +328,13 @@ class GovernorService:
     def _fenced(self, error: FencedError) -> None:
         self._fault = str(error)
         self._stop.set()
+
+
+def _cluster(settings: Settings) -> Api | None:
+    """Open the way to the cluster's API, where servers are pods."""
+    if not settings.on_kubernetes:
+        return None
+    return Api(Path(settings.kubeconfig) if settings.kubeconfig else None)
 
 
 async def _inspected(api: Api, settings: Settings, policy: Policy) -> tuple[Breach, ...]:

@@ -7,7 +7,7 @@ answer to the call.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from datetime import datetime
 from functools import partial
 
@@ -167,8 +167,9 @@ class KueueWork:
             When not even the list can be had; begun again, it is asked for again.
         """
         await self.look()
-        async for news in self._workloads.watch():
-            await self._core.run(partial(_saw, news))
+        async with aclosing(self._workloads.watch()) as changes:
+            async for news in changes:
+                await self._core.run(partial(_saw, news))
 
     async def close(self) -> None:
         """Close the connections."""

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 
 from ..admission.calling import Plan, plan
 from ..admission.forecast import forecast
@@ -79,20 +78,28 @@ class Loops:
         The clock is in there: each act in the core gets one `now`.
     kueue
         Makes what is to be done on Kueue, where that admits; None where the governor does.
+    api
+        The way to the cluster's API, where servers are pods; whoever opened it closes it.
     """
 
     core: CoreRunner
     hub: HubClient
     settings: Settings
     kueue: KueueWork | None = None
+    api: Api | None = None
     beats: dict[str, Beat] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._culler = Culler()
-        self._pods = _standing(self.settings)
-        self._reconciler = Reconciler(self.core, self.hub, cluster=self._pods)
+        pods = None if self.api is None else Standing(self.api)
+        self._reconciler = Reconciler(self.core, self.hub, cluster=pods)
         self._starter = Starter(self.core, self.hub)
-        self._leaseless = _leaseless(self.core, self.settings)
+        self._leaseless = None if self.api is None else self._looking_after(self.api)
+
+    def _looking_after(self, api: Api) -> Leaseless:
+        """Look after servers without a lease, where servers are pods."""
+        single = self.settings.kube_namespace or None
+        return Leaseless(self.core, Servers(api), single=single)
 
     async def run(self) -> None:
         """Run until cancelled.
@@ -126,8 +133,6 @@ class Loops:
                     group.create_task(_turn(name, work, beat, stream), name=name)
         finally:
             self._starter.cancel()
-            if self._pods is not None:
-                await self._pods.close()
             if self.kueue is not None:
                 self.kueue.cancel()
 
@@ -276,18 +281,3 @@ def _failed(name: str, beat: Beat, error: Exception) -> None:
         _LOG.warning("The %s loop: %s", name, words)
     beat.words = words
     beat.failures += 1
-
-
-def _leaseless(core: CoreRunner, settings: Settings) -> Leaseless | None:
-    """Look after servers without a lease, where servers are pods."""
-    if not settings.on_kubernetes:
-        return None
-    api = Api(Path(settings.kubeconfig) if settings.kubeconfig else None)
-    return Leaseless(core, Servers(api), single=settings.kube_namespace or None)
-
-
-def _standing(settings: Settings) -> Standing | None:
-    """Open the way to the pods of leases, where servers are pods."""
-    if not settings.on_kubernetes:
-        return None
-    return Standing(Api(Path(settings.kubeconfig) if settings.kubeconfig else None))

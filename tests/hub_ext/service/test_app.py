@@ -10,10 +10,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from aiohttp import web
 from tornado.testing import bind_unused_port
 
+from tests.support.fake_kube_api import FakeKube
 from tests.support.governing import POLICY
 from tests.support.identities import PREFIX
 
@@ -30,7 +33,14 @@ def free_port() -> int:
 class Process:
     """One governor's process."""
 
-    def __init__(self, folder: Path, port: int, *, wrapper: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        port: int,
+        *,
+        wrapper: tuple[str, ...] = (),
+        settings: tuple[str, ...] = (),
+    ) -> None:
         self.url = f"http://127.0.0.1:{port}"
         self.out = folder / f"out-{time.monotonic_ns()}"
         environment = {
@@ -45,6 +55,7 @@ class Process:
             "JUPYTERHUB_API_URL": "http://127.0.0.1:1/hub/api",
             "JUPYTERHUB_API_TOKEN": "t" * 64,
             "JUPYTERHUB_CLIENT_ID": "service-gpu-commons",
+            **dict(one.split("=", 1) for one in settings),
         }
         with self.out.open("w") as out:
             self.child = subprocess.Popen(
@@ -112,6 +123,41 @@ def test_it_serves_follows_its_file_and_ends_on_sigterm(tmp_path: Path) -> None:
         governor.until("policy")
         governor.child.send_signal(signal.SIGTERM)
         assert governor.child.wait(timeout=PATIENCE_S) == 0
+
+
+@dataclass
+class AskedKube(FakeKube):
+    """An API that knows how often it was asked, and on how many connections."""
+
+    asked: int = 0
+    connections: set[str] = field(default_factory=set)
+
+    async def _list(self, request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        self.asked += 1
+        self.connections.add(str(request.transport.get_extra_info("peername")))
+        return await super()._list(request)
+
+
+def test_on_kubernetes_it_leaves_no_connection_to_the_api_open(tmp_path: Path) -> None:
+    with AskedKube.running(tmp_path / "kubeconfig") as kube:
+        assert isinstance(kube, AskedKube)
+        settings = (
+            "GPU_COMMONS_SERVERS=pods",
+            f"GPU_COMMONS_KUBECONFIG={tmp_path / 'kubeconfig'}",
+            "GPU_COMMONS_RECONCILE_S=0.1",
+        )
+        with running(tmp_path, settings=settings) as governor:
+            governor.until("policy", present=False)
+            limit = time.monotonic() + PATIENCE_S
+            while kube.asked < 20:
+                assert time.monotonic() < limit, governor.out.read_text()
+                time.sleep(0.1)
+            governor.child.send_signal(signal.SIGTERM)
+            assert governor.child.wait(timeout=PATIENCE_S) == 0
+            assert "Unclosed" not in governor.out.read_text()
+            # Namespaces are looked at side by side, and that each time on the same connections.
+            assert len(kube.connections) <= 4
 
 
 def test_with_a_broken_file_it_starts_on_the_last_good_policy(tmp_path: Path) -> None:
