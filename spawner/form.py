@@ -102,6 +102,8 @@ class Row:
     costs: tuple[tuple[str, str], ...]
     """For each lifetime that can be chosen ("" is the default): the price for all of it."""
     reason: str
+    smaller: str
+    """That a cheaper profile would do, where the past tells so."""
     outcome: str
     """What Start does when this is chosen."""
     simulated: bool
@@ -179,6 +181,7 @@ def _row(
         # Words of the last sheet would be about a time that is over.
         gpu_memory=offer.gpu_memory_bytes,
         reason="" if page.sheet is None or offer.pool is None else _reason(offer),
+        smaller="" if page.sheet is None or offer.smaller is None else offer.smaller.words,
         outcome=outcome_words(offer.standing, _name(page, offer)),
         simulated=offer.simulated,
         disabled=impossible(offer),

@@ -10,6 +10,7 @@ from .estimating import MemoryUse
 from .keeping import KeepSheet
 from .pods import PodTerms
 from .record import OpenLease
+from .smaller import Smaller
 from .starving import WaitsFor
 from .switching import Change, EndedServer, RunningServer
 from .ticket import Forecast
@@ -111,6 +112,9 @@ class Offer(Value):
     """When it would start if it has to wait; None until that has been worked out."""
     contract: Contract | None = None
     """What would hold if it started now; None where it cannot, or without a GPU."""
+    smaller: Smaller | None = None
+    """A cheaper profile that this person's past leases of `project` would have fitted in; None
+    where none is, or too little was measured."""
     kube: PodTerms | None = None
     """Without a GPU, on Kubernetes, told to spawners alone: of what its pod is made where it starts
     while the governor is away. It names no lease."""

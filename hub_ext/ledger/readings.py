@@ -103,20 +103,25 @@ rollup_hour = Table(
     Column("peak_percent", Whole, nullable=False),
     Column("idle_ms", Whole),
     Column("hoarded_ms", Whole),
+    Column("peak_memory_bytes", Whole),
     Index("ix_rollup_hour_hour", "hour"),
 )
 """`hour` is hours since 1970 UTC. Sums grow by each new reading, so no order of arrival matters.
 
 Of `sampled_ms` no more than `QUIET_PERCENT` was computed for `idle_ms`, with memory empty or not
-known, and for `hoarded_ms`, with memory held. None: read by a version that did not tell.
+known, and for `hoarded_ms`, with memory held. None: read by a version that did not tell, and of
+`peak_memory_bytes` also that the driver did not.
 """
 
 Sums = dict[tuple[str, str, int], list[int]]
-"""(lease, device, hour) -> its sampled_ms, percent_ms, unknown_ms, peak_percent, idle_ms and
-hoarded_ms."""
+"""(lease, device, hour) -> its sampled_ms, percent_ms, unknown_ms, peak_percent, idle_ms,
+hoarded_ms and peak_memory_bytes; the last is -1 where none was told."""
 
 
 _GROWING = ("sampled_ms", "percent_ms", "unknown_ms", "peak_percent", "idle_ms", "hoarded_ms")
+_UNTOLD = -1
+"""Stands for a memory that no driver told, which is NULL in the table."""
+
 _NEVER = 1 << 62
 
 _PROCESSES = insert(process_sample).on_conflict_do_nothing()
@@ -132,6 +137,13 @@ _GROWN = _NEW.on_conflict_do_update(
         # None only where an older version read a part of the hour: known from then on.
         "idle_ms": func.coalesce(_KNOWN.idle_ms, 0) + _MORE.idle_ms,
         "hoarded_ms": func.coalesce(_KNOWN.hoarded_ms, 0) + _MORE.hoarded_ms,
+        "peak_memory_bytes": func.nullif(
+            func.max(
+                func.coalesce(_KNOWN.peak_memory_bytes, _UNTOLD),
+                func.coalesce(_MORE.peak_memory_bytes, _UNTOLD),
+            ),
+            _UNTOLD,
+        ),
     },
 )
 
@@ -155,7 +167,7 @@ def keep(connection: Connection, taken: Iterable[Taken], newest: dict[DeviceId, 
     """
     rows: list[dict[str, Any]] = []
     processes: dict[tuple[LeaseId, int], dict[str, Any]] = {}
-    sums: Sums = defaultdict(lambda: [0, 0, 0, 0, 0, 0])
+    sums: Sums = defaultdict(lambda: [0, 0, 0, 0, 0, 0, _UNTOLD])
     for batch, now, holders in taken:
         first, last = instant_us(now - RAW_KEPT), instant_us(now + AHEAD)
         every = {
@@ -206,6 +218,8 @@ def _add(
         if lease_id is None:
             continue
         total = sums[lease_id, one.device, instant_us(one.at) // HOUR_US]
+        if one.memory_used_bytes is not None:
+            total[6] = max(total[6], one.memory_used_bytes)
         if one.util_percent is None:
             total[2] += period_ms
         else:
@@ -225,7 +239,8 @@ def _grow(connection: Connection, sums: Sums) -> None:
     grown = [
         dict(zip(_GROWING, figures, strict=True))
         | {"lease_id": lease_id, "device": device, "hour": hour}
-        for (lease_id, device, hour), figures in sums.items()
+        | {"peak_memory_bytes": None if memory == _UNTOLD else memory}
+        for (lease_id, device, hour), (*figures, memory) in sums.items()
     ]
     connection.execute(_GROWN, grown)
 

@@ -19,6 +19,7 @@ from ..lease import DeviceId, DeviceSample, LeaseId, ProcessSample, SampleBatch
 from ..metering import Quiet, Use
 from ..units import instant_us
 from . import spells, sqlite
+from .needs import Need, needs
 from .readings import (
     HOUR_US,
     Taken,
@@ -192,6 +193,11 @@ class Samples:
         first, last = _hours(start, end)
         query = select(rollup_hour).where(rollup_hour.c.hour >= first, rollup_hour.c.hour < last)
         return self._safely(lambda connection: uses(connection.execute(query).all()), {})
+
+    def needs(self, lease_ids: Iterable[LeaseId]) -> dict[LeaseId, Need]:
+        """How much GPU these leases needed at most; those without any reading are absent."""
+        query = select(rollup_hour).where(rollup_hour.c.lease_id.in_(list(lease_ids)))
+        return self._safely(lambda connection: needs(connection.execute(query).all()), {})
 
     def quiet(self, start: datetime, end: datetime) -> dict[LeaseId, Quiet]:
         """How long the GPUs of each lease did nothing in the hours that touch [start, end).

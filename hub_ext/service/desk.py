@@ -60,6 +60,7 @@ from .policybook import PolicyBook
 from .ranks import Ranks
 from .refusals import no_such_lease
 from .reservedtimes import Times, horizon
+from .sizebook import SizeBook
 from .waited import Waits
 
 Probe = Callable[[OpenLease], Liveness]
@@ -102,6 +103,8 @@ class Desk:
     """What leases of each profile have cost that ended lately."""
     facts: FactsBook = field(default_factory=FactsBook)
     """What reports tell of closed leases."""
+    sizes: SizeBook = field(default_factory=SizeBook)
+    """Leases that ended lately, by person and project."""
     failing: Failing = field(default_factory=Failing)
     """Whose starts fail again and again."""
     activity: Activities = field(default_factory=Activities)

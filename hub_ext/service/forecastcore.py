@@ -15,6 +15,7 @@ from .awaystarts import with_terms
 from .desk import Desk
 from .foreseen import Ground
 from .lastends import last_ends
+from .sizes import with_hints
 
 
 class ForecastCore:
@@ -39,7 +40,7 @@ class ForecastCore:
             }
             made = made.model_copy(update=mine)
             made = with_terms(turn, made, person) if terms else made
-        return forecasting.with_forecasts(self._desk, made, now)
+        return with_hints(self._desk, forecasting.with_forecasts(self._desk, made, now))
 
     def look_ahead(self, *, now: datetime) -> Ground | None:
         """Take what a forecast is made from; see `forecasting.look`."""

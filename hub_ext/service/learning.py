@@ -15,7 +15,10 @@ def read_on(turn: Turn) -> None:
     piece = desk.past.look(
         turn.tx,
         lambda at: (
-            desk.waits.wants(at, now) or desk.foreseen.learns_more or desk.alike.wants(at, now)
+            desk.waits.wants(at, now)
+            or desk.foreseen.learns_more
+            or desk.alike.wants(at, now)
+            or desk.sizes.wants(at, now)
         ),
     )
     desk.waits.take(piece, now)
@@ -23,6 +26,7 @@ def read_on(turn: Turn) -> None:
     for seen, newest in ((piece.older, False), (piece.newer, True)):
         priced = [(one, _cost(turn, one)) for one, _at in seen]
         desk.alike.take(priced, newest=newest)
+        desk.sizes.take((one for one, _at in seen), newest=newest)
 
 
 def _cost(turn: Turn, lease: OpenLease) -> int | None:

@@ -26,6 +26,7 @@ from hub_ext.lease import (
     TaskTypeName,
     TeamName,
 )
+from hub_ext.lease.smaller import Smaller
 from spawner.form import Page, isolation_words, render
 from spawner.form_choices import span_words
 from spawner.options import Options, options_from_form, read_options
@@ -501,3 +502,23 @@ def test_a_purpose_is_asked_for_where_the_site_wants_to_hear_of_it() -> None:
     assert "gpu-commons-purpose" in form.labels
     assert "Has to be said for Profile large. It stays in your team" in form.words
     assert 'value="tune &#34;it&#34;"' in made
+
+
+def test_a_smaller_one_that_would_do_is_told_and_nothing_is_chosen_for_anybody() -> None:
+    hint = Smaller(
+        profile=ProfileName("small"),
+        team=TeamName("vision"),
+        saves_micro_per_hour=1,
+        confidence="low",
+        leases=3,
+        measured_s=3600,
+        peak_memory_bytes=1,
+        peak_busy_percent=1,
+        words="Small <would> do.",
+    )
+    made = render(page(offer("large", smaller=hint), offer("small")))
+    assert "A smaller one would do. Small <would> do." in Read(made).words
+    assert "Small &lt;would&gt; do." in made
+    assert [values["value"] for values in Read(made).radios if "checked" in values] == [
+        "large/vision"
+    ]
