@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hub_ext.cli import main
 from hub_ext.errors import PolicyError, RefusedError
 from hub_ext.lease import Actor, Ask, LeaseId, UserName, When
 from hub_ext.lease.value import ValueWish
@@ -245,3 +246,27 @@ def test_classes_are_checked() -> None:
     wrong = VALUED.replace("value_class: core", "value_class: cor")
     with pytest.raises(PolicyError, match="did you mean 'core'"):
         loads(wrong)
+
+
+@pytest.mark.parametrize("form", ["focus-1.4", "focus-1.2", "csv", "json"])
+def test_no_export_and_no_command_has_the_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    link = "https://example.org/merger"
+    with site_in(tmp_path, policy=VALUED) as site:
+        grant = site.ask(asking(site, purpose=SECRET))
+        site.started(grant)
+        vera = Actor(kind="user", name="vera")
+        wish = ValueWish(outcome="useful", link=link)
+        site.governor.say(grant.lease_id, wish, actor=vera, now=site.later(3600))
+        site.stop(grant)
+    state = ["--state", str(tmp_path)]
+    assert main(["export", *state, "--window", "2026-11", "--format", form]) == 0
+    exported = capsys.readouterr().out
+    assert main(["lease", "show", grant.lease_id, "--json", *state]) == 0
+    shown = capsys.readouterr().out
+    for text in (exported, shown):
+        assert grant.lease_id in text
+        assert SECRET not in text
+        assert link not in text
+    assert '"has_purpose": true' in shown
