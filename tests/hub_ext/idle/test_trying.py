@@ -4,6 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from hub_ext.idle import rule_for
 from hub_ext.idle.trying import (
     Change,
@@ -17,6 +20,7 @@ from hub_ext.idle.trying import (
     written,
 )
 from hub_ext.policy.model import IdleRule, Policy
+from hub_ext.policy.model_idle import OFF
 from tests.support.policies import policy, policy_data
 
 NOON = datetime(2026, 12, 1, 12, tzinfo=UTC)
@@ -36,6 +40,7 @@ def agreed(declared: Policy) -> Switched:
 def after(switched: Switched, declared: Policy) -> Switched:
     """Take what a policy changes as the record does."""
     now, trials = dict(switched.acting), dict(switched.trials)
+    before = {**switched.before, **now}
     for one in changes(switched, declared):
         match one.step:
             case "trial":
@@ -46,7 +51,8 @@ def after(switched: Switched, declared: Policy) -> Switched:
                 trials.pop(one.rule)
             case "ended":
                 now.pop(one.rule)
-    return Switched(now, trials, known=True)
+    gone = {name: form for name, form in before.items() if now.get(name) != form}
+    return Switched(now, trials, gone, known=True)
 
 
 def steps(switched: Switched, declared: Policy) -> list[tuple[str, str, str]]:
@@ -121,7 +127,7 @@ def test_a_rule_under_another_name_goes_on() -> None:
     declared = rules(cards=GPUS)
     switched = agreed(rules(gpus=GPUS))
     assert steps(switched, declared) == [("ended", "gpus", "renamed"), ("acts", "cards", "renamed")]
-    assert after(switched, declared) == agreed(declared)
+    assert after(switched, declared).acting == forms(declared)
 
 
 def test_a_rule_for_a_team_that_is_new_leaves_the_team_under_the_general_one() -> None:
@@ -198,3 +204,41 @@ def test_a_trial_is_over_when_it_was_watched_for_long_enough() -> None:
 def test_a_change_says_what_it_is_about() -> None:
     [change] = changes(Switched(), rules(gpus=GPUS))
     assert change == Change("trial", "gpus", forms(rules(gpus=GPUS))["gpus"])
+
+
+LIMITS = ("10m", "30m", "3h")
+EDITS = st.lists(
+    st.dictionaries(
+        st.sampled_from(("gpus", "plain", "cards")),
+        st.tuples(st.sampled_from(LIMITS), st.sampled_from(("0s", "7d"))),
+    ),
+    max_size=8,
+)
+
+
+@given(EDITS)
+def test_nothing_acts_that_was_not_agreed_however_a_policy_is_edited(
+    edits: list[dict[str, tuple[str, str]]],
+) -> None:
+    switched, agreed_on = Switched(), set[tuple[str, timedelta]]()
+    for edit in edits:
+        declared = rules(
+            **{
+                name: {**GPUS, "limit": limit, "trial": trial}
+                for name, (limit, trial) in edit.items()
+            }
+        )
+        agreed_on |= {
+            (name, rule.limit) for name, rule in declared.idle.items() if rule.trial == OFF
+        }
+        for one in changes(switched, declared):
+            if one.why == "renamed" and one.step == "acts":
+                agreed_on.add((one.rule, one.form.rule.limit))
+        switched = after(switched, declared)
+        assert changes(switched, declared) == (), "taken into account once"
+        assert {(name, form.rule.limit) for name, form in switched.acting.items()} <= agreed_on
+        assert set(switched.acting) <= set(declared.idle)
+        assert set(switched.trials) <= set(declared.idle)
+        for name, rule in declared.idle.items():
+            acts = switched.acting.get(name)
+            assert name in switched.trials or (acts is not None and acts.rule.limit == rule.limit)
