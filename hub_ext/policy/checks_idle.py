@@ -138,8 +138,9 @@ def _stops(policy: Policy) -> Iterator[Problem]:
             _("one pass may stop every server, up to {n}").format(n=stops.most_a_pass),
             _("write less than 100, or at most {n} for `most_a_pass`").format(n=_MANY),
         )
-    longest = max((rule.limit for rule in policy.idle.values()), default=OFF)
-    between = longest / LOOKS_A_LIMIT
+    # By the shortest: who is idle only after days is looked at more seldom, and misses less.
+    limits = (rule.limit for rule in policy.idle.values() if set(rule.applies) - {"none"})
+    between = min(limits, default=OFF) / LOOKS_A_LIMIT
     if stops.together_within < between:
         yield warning(
             ("idle_stops", "together_within"),

@@ -69,7 +69,7 @@ class SamplesCore:
         return (
             not told
             or any(one is None or one > at for one in told)
-            or (said is not None and said.at > at)
+            or (said is not None and said.at >= at)
         )
 
     def held_devices(self, lease: OpenLease, *, now: datetime) -> list[DeviceId]:

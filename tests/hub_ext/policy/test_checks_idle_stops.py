@@ -34,8 +34,8 @@ def test_the_defaults_and_stricter_bounds_have_no_problem() -> None:
             "idle_stops.percent_a_pass",
             "may stop every server, up to 500",
         ),
-        # The longest limit there is 4h, so that a quiet server is judged each minute.
-        ({"together_within": "30s"}, "idle_stops.together_within", "judged each 1m"),
+        # The shortest limit there is 30m, so that a quiet server is judged each 7 seconds.
+        ({"together_within": "5s"}, "idle_stops.together_within", "judged each 7s"),
     ],
 )
 def test_bounds_that_bind_nothing_are_told(stops: dict[str, Any], path: str, words: str) -> None:
