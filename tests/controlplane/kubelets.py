@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from .api import Manifest
 from .kubelet import faults
@@ -51,7 +52,8 @@ class Kubelet:
     ) -> Iterator["Kubelet"]:
         """Run a node for the length of a `with` block, from taking pods to being gone."""
         name = name or f"process-{os.getpid()}-{next(_numbers)}"
-        with _own_net() as net:
+        # A socket's path may have a hundred letters, and the folder of a test has more.
+        with _own_net() as net, TemporaryDirectory(prefix="kubelet-") as short:
             settings = Settings(
                 kubeconfig=str(plane.kubeconfig),
                 name=name,
@@ -61,6 +63,7 @@ class Kubelet:
                 labels=labels or {},
                 taints=taints,
                 images=images or {},
+                socket=f"{short}/kubelet.sock",
                 path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             )
             node = cls(plane, settings)

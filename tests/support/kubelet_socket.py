@@ -39,7 +39,7 @@ class KubeletSocket(AbstractContextManager["KubeletSocket"]):
         if self.refuses:
             context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "rejected by rate limit")
         answer = messages()["ListPodResourcesResponse"]()
-        for (namespace, name), (resource, devices) in self.held.items():
+        for (namespace, name), (resource, devices) in tuple(self.held.items()):
             holder = answer.pod_resources.add(name=name, namespace=namespace)
             container = holder.containers.add(name="notebook")
             container.devices.add(resource_name=resource, device_ids=devices)

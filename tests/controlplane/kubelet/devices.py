@@ -18,6 +18,9 @@ class Devices:
             for resource, count in resources.items()
         }
         self._held: dict[str, set[str]] = {}
+        self._places: dict[str, tuple[str, str]] = {}
+        self.holders: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = {}
+        """By namespace and name of a pod: the resource that it has, and which devices of it."""
 
     def take(self, pod: Manifest) -> list[str]:
         """Give a pod what its containers' limits ask for, and return the names.
@@ -29,6 +32,8 @@ class Devices:
         """
         held = {name for names in self._held.values() for name in names}
         taken: list[str] = []
+        about = pod["metadata"]
+        place = (about["namespace"], about["name"])
         for resource, count in _asked(pod["spec"]["containers"]):
             if resource not in self._all:
                 continue
@@ -36,12 +41,14 @@ class Devices:
             if len(free) < count:
                 raise NoDeviceError(f"{len(free)} of {resource} free, {count} asked for")
             taken += free[:count]
-        self._held[pod["metadata"]["uid"]] = set(taken)
+            self.holders[place] = (resource, tuple(free[:count]))
+        self._held[about["uid"]], self._places[about["uid"]] = set(taken), place
         return taken
 
     def give_back(self, uid: str) -> None:
         """Free what a pod held."""
-        self._held.pop(uid, None)
+        if self._held.pop(uid, None) is not None:
+            self.holders.pop(self._places.pop(uid), None)
 
 
 def _asked(containers: Iterable[Manifest]) -> Iterator[tuple[str, int]]:

@@ -4,6 +4,10 @@ import asyncio
 import itertools
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.kubelet_socket import KubeletSocket
 
 from . import faults
 from .client import MERGE, STRATEGIC, Client, Manifest
@@ -34,10 +38,21 @@ class Node:
         body = node(self._settings)
         await self._client.call("POST", NODES, body, fine=(EXISTS,))
         try:
-            await asyncio.gather(self._beat(), self._follow_node(), self._follow_pods())
+            with self._telling():
+                await asyncio.gather(self._beat(), self._follow_node(), self._follow_pods())
         finally:
             for pod in self._pods.values():
                 pod.signal(signal.SIGKILL)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Tell on a socket which pod holds which device."""
+        if not self._settings.socket:
+            yield
+            return
+        with KubeletSocket(Path(self._settings.socket)) as told:
+            told.held = self._devices.holders
+            yield
 
     async def _beat(self) -> None:
         began, name = stamp(), self._settings.name

@@ -26,6 +26,8 @@ class Settings:
         Command of an image, for pods that name none; other images have no command.
     path
         Search path of the processes.
+    socket
+        Where it tells which pod holds which device, as a kubelet does; empty tells nobody.
     """
 
     kubeconfig: str
@@ -38,6 +40,7 @@ class Settings:
     images: Mapping[str, Sequence[str]] = field(default_factory=dict)
     path: str = field(default_factory=lambda: os.environ["PATH"])
     heartbeat_s: float = 2.0
+    socket: str = ""
 
     @property
     def capacity(self) -> dict[str, str]:
