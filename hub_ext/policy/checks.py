@@ -13,6 +13,7 @@ from .checks_images import check_images
 from .checks_kube import check_kube
 from .checks_needs import check_needs
 from .checks_network import check_network
+from .checks_notices import check_notices
 from .checks_pools import check_pools
 from .checks_prices import check_prices
 from .checks_profiles import check_profile_limits, check_profiles
@@ -48,6 +49,7 @@ def check(policy: Policy) -> tuple[Problem, ...]:
         *check_anomalies(policy),
         *check_starts(policy),
         *check_value(policy),
+        *check_notices(policy),
         *check_shares(policy),
         *check_kube(policy),
         *check_network(policy),

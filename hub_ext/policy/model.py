@@ -15,6 +15,7 @@ from .model_device import DevicePin
 from .model_idle import IdleRule, IdleStops
 from .model_images import Contents, ImageRules
 from .model_needs import Needs
+from .model_notices import OutwardNotice
 from .model_pools import Node, Pool, PoolFor, Reservable
 from .model_priority import PriorityRules
 from .model_profiles import (
@@ -57,6 +58,7 @@ __all__ = [
     "Needs",
     "Node",
     "NoticeTimes",
+    "OutwardNotice",
     "Policy",
     "Pool",
     "PoolFor",
@@ -124,6 +126,8 @@ class Policy(Part):
     """How many servers are stopped as idle at once, and when none is."""
     notice: NoticeTimes = NoticeTimes()
     """Announcement times that no idle rule sets."""
+    notices: dict[Name, OutwardNotice] = {}
+    """Ways out for notices beyond JupyterLab and the hub's pages, by name."""
     starts: StartRules = StartRules()
     """How repeated starts that fail are slowed down, for whose they are."""
     anomalies: Anomalies = Anomalies()

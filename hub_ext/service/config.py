@@ -45,6 +45,13 @@ class Settings:
     kube_namespace: str = ""
     kube_hub_namespace: str = ""
     servers: Literal["processes", "pods"] = "processes"
+    notice_urls: str = ""
+    notice_secret: str = ""
+    notice_smtp: str = ""
+    notice_smtp_password: str = ""
+    notice_from: str = ""
+    notice_people: str = ""
+    notice_pages: str = ""
 
     @property
     def on_kubernetes(self) -> bool:
@@ -130,6 +137,43 @@ class GovernorConfig(Configurable):
         help="""Base of the API as user servers reach it, through the proxy.
 
         Default: empty; `configure()` sets it."""
+    ).tag(config=True)
+    notice_urls = Unicode(
+        help="""Addresses that notices may be posted to, apart by blanks: `https://chat.example/hooks/`.
+
+        Default: empty, which is none. What the policy names as `webhook` has to begin with one of
+        them: whoever writes the policy cannot reach everything that this machine can."""
+    ).tag(config=True)
+    notice_secret = Unicode(
+        help="""File with the secret that posted notices are signed with, mode 0600.
+
+        Default: empty; without a secret nothing is posted. The text is taken as it is, or as
+        base64 behind `whsec_`."""
+    ).tag(config=True)
+    notice_smtp = Unicode(
+        help="""Mail server: `smtp://HOST:PORT`, `smtps://HOST`, `smtp+starttls://USER@HOST:PORT`.
+
+        Default: empty, which sends no mail."""
+    ).tag(config=True)
+    notice_smtp_password = Unicode(
+        help="""File with the password for `notice_smtp`, mode 0600.
+
+        Default: empty; needed where that names a user."""
+    ).tag(config=True)
+    notice_from = Unicode(
+        help="""Address that mails come from. Default: empty; without one no mail is sent."""
+    ).tag(config=True)
+    notice_people = Unicode(
+        "{user}",
+        help="""How a person's mail address follows from their name: `{user}@example.org`.
+
+        Default `{user}`: names of the hub are addresses.""",
+    ).tag(config=True)
+    notice_pages = Unicode(
+        help="""Public address of the governor's pages for mails, with its last slash.
+
+        Default: empty; mails then name no page. For example
+        `https://hub.example/services/gpu-commons/`."""
     ).tag(config=True)
     cycle_s = _seconds(
         5.0,

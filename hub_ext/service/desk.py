@@ -54,6 +54,7 @@ from .kueueforeign import beside
 from .leasefacts import FactsBook
 from .moving import Moves
 from .outages import Outages, serving
+from .outwardbook import OutwardBook
 from .pastleases import PastLeases
 from .pinbook import DevicePins
 from .policybook import PolicyBook
@@ -123,6 +124,8 @@ class Desk:
     exemptions: Exemptions = field(default_factory=Exemptions)
     keeps: KeepBook = field(default_factory=KeepBook)
     """Which servers were kept by their owners lately, and what leads grant beyond the policy."""
+    outward: OutwardBook = field(default_factory=OutwardBook)
+    """How telling outside goes."""
     pins: DevicePins = field(default_factory=DevicePins)
     ranks: Ranks = field(default_factory=Ranks)
     calls_seen: set[tuple[LeaseId, LeaseId]] = field(default_factory=set)

@@ -73,6 +73,7 @@ from .monthclosing import closed_until
 from .monthcore import MonthCore
 from .outages import read
 from .outlookcore import OutlookCore
+from .outwardcore import OutwardCore
 from .pastdays import PastDays
 from .policybook import PolicyBook
 from .queuecore import QueueCore
@@ -110,6 +111,7 @@ class Governor(
     WorthCore,
     MoneyCore,
     KeepCore,
+    OutwardCore,
 ):
     """One hub's governor.
 

@@ -78,6 +78,10 @@ def problems(desk: Desk, *, now: datetime) -> Mapping[str, tuple[str, ...]]:
         ),
         "kueue": faults(desk, now=now),
         "idle": breaker.words(desk.breaker),
+        "notices": tuple(
+            _("notices by {route} do not go out: {why}").format(route=route, why=why)
+            for route, why in sorted(desk.outward.trouble.items())
+        ),
         "ledger": (desk.trouble,) if desk.trouble else (),
         "samples": (desk.samples.problem,) if desk.samples.problem else (),
     }
@@ -98,6 +102,7 @@ def health(desk: Desk, *, now: datetime) -> Health:
             _count_words("agents", found["agents"]),
             _count_words("servers", found["servers"]),
             _count_words("samples", found["samples"]),
+            _count_words("notices", found["notices"]),
             _kueue_words(desk, found["kueue"]),
             idleholds.health_words(desk),
         )
@@ -200,6 +205,9 @@ def _count_words(subject: str, lines: tuple[str, ...]) -> Reason | None:
             "{n} server runs without a lease.", "{n} servers run without a lease.", n
         ),
         "samples": _("Readings are not kept as they should be; charges do not depend on them."),
+        "notices": ngettext(
+            "{n} way out for notices does not work.", "{n} ways out for notices do not work.", n
+        ),
         "kueue": ngettext(
             "{n} lease is not as it should be in Kueue.",
             "{n} leases are not as they should be in Kueue.",

@@ -32,6 +32,7 @@ from .runner import CoreRunner
 from .starts import Starter
 from .steps import Step
 from .stream import Stream
+from .telling import Teller
 from .unleasedgpus import Leaseless
 from .unused import stop_unused
 
@@ -93,6 +94,7 @@ class Loops:
         self._culler = Culler()
         pods = None if self.api is None else Standing(self.api)
         self._reconciler = Reconciler(self.core, self.hub, cluster=pods)
+        self._teller = Teller(self.core, self.settings)
         self._starter = Starter(self.core, self.hub)
         self._leaseless = None if self.api is None else self._looking_after(self.api)
 
@@ -121,6 +123,7 @@ class Loops:
             "unused": (self._unused, self.settings.cycle_s),
             "budgets": (self._budgets, self.settings.cycle_s),
             "outlooks": (self._outlooks, self.settings.cycle_s),
+            "notices": (self._teller.tell, self.settings.intents_s),
             "looks": (self.look, self.settings.look_s),
             **self._on_kueue(),
             **self._on_kubernetes(),
@@ -133,6 +136,7 @@ class Loops:
                     group.create_task(_turn(name, work, beat, stream), name=name)
         finally:
             self._starter.cancel()
+            self._teller.close()
             if self.kueue is not None:
                 self.kueue.cancel()
 

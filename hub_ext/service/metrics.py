@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily
 from ..lease import Health, PoolLoad, PoolName, Value
 from ..lease.anomalies import Anomaly
 from ..lease.monthspend import SpendFacts
+from ..lease.outward import OutwardTotals
 from ..lease.waits import WaitRow
 from . import anomalymetrics, spendmetrics
 from .governor import Governor
@@ -35,6 +36,7 @@ class Facts(Value):
     """Those that are open."""
     spend: SpendFacts | None = None
     """None while no policy is in force."""
+    outward: OutwardTotals = OutwardTotals()
 
 
 def gather(governor: Governor, now: datetime) -> Facts:
@@ -57,6 +59,7 @@ def gather(governor: Governor, now: datetime) -> Facts:
         waits=governor.waits(by=(), now=now).rows if known else (),
         anomalies=governor.anomalies(now=now).open,
         spend=governor.month_spend(now=now) if known else None,
+        outward=governor.outward_totals(now=now),
     )
 
 
@@ -88,8 +91,29 @@ def text(facts: Facts, beats: Mapping[str, Beat]) -> bytes:
     anomalymetrics.write(registry, facts.anomalies)
     if facts.spend is not None:
         spendmetrics.write(registry, facts.spend)
+    _outward(registry, facts.outward)
     _loops(registry, beats)
     return generate_latest(registry)
+
+
+def _outward(registry: CollectorRegistry, totals: OutwardTotals) -> None:
+    waiting = Gauge(
+        "gpu_commons_notices_waiting",
+        "Notices that are still to be posted or mailed",
+        registry=registry,
+    )
+    waiting.set(totals.waiting)
+    told = Gauge(
+        "gpu_commons_notices",
+        "Notices since the governor started, by way and by what came of them",
+        ["way", "result"],
+        registry=registry,
+    )
+    for way in ("webhook", "mail"):
+        for result in ("sent", "failed", "dropped"):
+            told.labels(way, result).set(0)
+    for way, result, n in totals.counts:
+        told.labels(way, result).set(n)
 
 
 def _pools(registry: CollectorRegistry, facts: Facts) -> None:

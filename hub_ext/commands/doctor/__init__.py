@@ -12,6 +12,7 @@ from ...i18n import _
 from ..onsite import add_state, onsite
 from . import hub, kueue, machine, room
 from .findings import Finding, Look, Verdict, wrong
+from .notices import notices
 
 Check = Callable[[Look], Iterable[Finding]]
 
@@ -27,6 +28,7 @@ CHECKS: dict[str, Check] = {
     "ledger": hub.ledger,
     "policy": hub.policy,
     "readings": room.readings,
+    "notices": notices,
     "kueue": kueue.kueue,
 }
 """Subject and its check, in the order of the report; another check is another line here."""

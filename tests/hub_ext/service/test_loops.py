@@ -77,7 +77,7 @@ def test_all_loops_run_and_an_asked_stop_reaches_the_hub(core: SmallCore) -> Non
     loops = turn(core, hub, story)
     names = {
         *("reconcile", "cull", "intents", "reservations", "queue", "calls", "forecast"),
-        *("starts", "unused", "budgets", "outlooks", "looks"),
+        *("starts", "unused", "budgets", "outlooks", "looks", "notices"),
     }
     assert set(loops.beats) == names
     assert [beat.failures for beat in loops.beats.values()] == [0] * len(names)
