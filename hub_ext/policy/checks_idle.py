@@ -70,6 +70,12 @@ def _limits(name: str, rule: IdleRule) -> Iterator[Problem]:
             _("write more than the limit, or `0s` to switch it off"),
         )
     yield from _keeps(name, rule)
+    if rule.advise is not None and rule.advise >= rule.limit:
+        yield warning(
+            ("idle", name, "advise"),
+            _("it is no shorter than the limit, so nobody is advised by it"),
+            _("write less than the limit, half of it for example, or take it away"),
+        )
     blind = rule.gpu_unused_stop and rule.gpu_unused == OFF
     if blind:
         yield error(

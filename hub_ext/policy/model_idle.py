@@ -45,6 +45,10 @@ class IdleRule(Part):
     gpu_unused_stop: Flag = False
     """Whether such a server is stopped, with notice, while somebody waits whom just that lets
     start; no more are than wait. Default false: preparing data is work too."""
+    advise: Lasting | None = None
+    """After so much quiet, before `limit`, its owner is advised a smaller profile or one without a
+    GPU that they could have at once, by name and with its price; nothing is stopped for it. Absent:
+    only where its GPU is not used beside other work. Half the limit is usual."""
     window: Span | None = None
     """Over which means and shares are taken. Default 5m, the usual pause between two cells, and at
     most a sixth of the limit."""

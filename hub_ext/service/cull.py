@@ -11,8 +11,10 @@ from typing import NamedTuple
 from ..idle import rule_of
 from ..lease import GOVERNOR, Cause, LeaseId, LeaseState, OpenLease, Verdict, VerdictState
 from ..policy.model import IdleRule, Policy
+from . import smaller
 from .breaker import stops_a_pass
 from .governor import Governor
+from .smaller import Smaller
 from .steps import Announce, KeepOn, Step, Stop, Withdraw, needs_keep, step
 from .stops import kind_of
 from .trialwatch import TrialWatch
@@ -129,7 +131,8 @@ class Culler:
             self._count(lease, verdict, policy, now)
         can_keep = not needs_keep(lease, verdict) or governor.can_keep(lease, now=now)
         held = governor.idle_held
-        act = step(lease, verdict, policy, now, closure, held=held, can_keep=can_keep)
+        less = _less(reader, verdict, found, now)
+        act = step(lease, verdict, policy, now, closure, held=held, can_keep=can_keep, less=less)
         return _Seen(lease.id, verdict, act)
 
     def _count(self, lease: OpenLease, verdict: Verdict, policy: Policy, now: datetime) -> None:
@@ -138,7 +141,11 @@ class Culler:
         if verdict.state is not VerdictState.idle or unused or policy.modes.idle == "observe":
             # Who waits for an unused GPU says nothing of the readings.
             self._idle.pop(lease.id, None)
-        elif lease.notice is not None and lease.notice.cause is Cause.culled:
+        elif (
+            lease.notice is not None
+            and lease.notice.cause is Cause.culled
+            and not smaller.is_told(lease)
+        ):
             self._idle.setdefault(lease.id, lease.notice.given_at)
         else:
             self._idle.setdefault(lease.id, now)
@@ -152,6 +159,18 @@ class Culler:
         if told or lease.id in self._again:
             return True
         return self._judge.due(lease, rule, now)
+
+
+def _less(
+    reader: Reader, verdict: Verdict | None, found: tuple[str, IdleRule] | None, now: datetime
+) -> Smaller | None:
+    """Look for a smaller profile where its owner is to be advised one; what was said stays."""
+    if verdict is None or found is None or not smaller.is_due(verdict, found[1], now):
+        return None
+    notice = reader.lease.notice
+    if notice is not None:
+        return smaller.of_notice(notice) if smaller.is_told(reader.lease) else None
+    return reader.governor.smaller_offer(reader.lease, now=now)
 
 
 def _for_idleness(act: Step) -> bool:

@@ -1,14 +1,17 @@
-"""The core's part on servers that are kept: whether there is a keep left, and what leads grant.
+"""The core's part on servers that are kept, or whose owners are advised a smaller profile.
 
 Like the rest of the core: synchronous, in one thread, `now` with each call.
 """
 
 from datetime import datetime
 
+from ..admission.decide import offers
 from ..lease import GOVERNOR, Actor, LeaseId, OpenLease, Reason
 from ..lease.keeping import KeepGrantSheet
+from ..policy.catalogue import Person
 from . import keepgrants, keeps
 from .desk import Desk
+from .smaller import Smaller, offered
 
 
 class KeepCore:
@@ -27,6 +30,16 @@ class KeepCore:
     def can_keep(self, lease: OpenLease, *, now: datetime) -> bool:
         """Whether the owner's budget has a keep left for a server."""
         return keeps.can_keep(self._desk, lease, now=now)
+
+    def smaller_offer(self, lease: OpenLease, *, now: datetime) -> Smaller | None:
+        """Choose a smaller profile that a server's owner could have at once; see `smaller`."""
+        policy = self._desk.book.known
+        if policy is None or not lease.units:
+            return None
+        person = Person(user=lease.key.user, groups=lease.groups)
+        with self._desk.turn(now) as turn:
+            made = offers(turn.snapshot(), person)
+        return offered(made, policy, lease)
 
     def keep_grants(self, team: str, *, now: datetime) -> KeepGrantSheet:
         """List what leads of a team grant beyond the policy."""

@@ -12,7 +12,7 @@ OUTWARD = "outward"
 SENT = "sent"
 """Result of a duty that was done."""
 
-TAKEN = "notices.taken"
+TAKEN = "notice.taken"
 """Event: the ledger was looked through up to a line, and the duties of that stand."""
 
 

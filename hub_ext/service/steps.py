@@ -18,8 +18,10 @@ from ..lease import (
 )
 from ..policy.model import IdleRule, Policy
 from ..units import duration_text, whole_seconds
+from . import smaller
 from .budgetclosure import BUDGET_SPENT, GIVEN_MORE
 from .closures import BACK_IN_SERVICE, LATER, NOT_NEEDED, RESERVED, Closure
+from .smaller import Smaller
 from .stops import kind_of
 from .words import ADVICE
 
@@ -66,6 +68,7 @@ def step(  # noqa: PLR0913 - what a decision stands on, each named at its calls
     *,
     held: Reason | None = None,
     can_keep: bool = True,
+    less: Smaller | None = None,
 ) -> Step:
     """Decide what follows for a live lease.
 
@@ -82,12 +85,15 @@ def step(  # noqa: PLR0913 - what a decision stands on, each named at its calls
         Why nobody is told or stopped for idleness now; None where they are.
     can_keep
         Whether the owner's budget has a keep left, for where `needs_keep`.
+    less
+        A smaller profile that its owner is to be advised; None where they are not.
     """
     if lease.ends_at is not None and lease.ends_at <= now:
         return _over(lease, lease.ends_at, policy, now)
     idle = verdict is not None and verdict.state is VerdictState.idle
     notice = lease.notice
-    if notice is not None and notice.cause is Cause.culled:
+    told = smaller.is_told(lease)
+    if notice is not None and notice.cause is Cause.culled and not told:
         off = _called_off(lease, verdict, policy, held, can_keep=can_keep)
         if off is not None:
             return off
@@ -97,7 +103,13 @@ def step(  # noqa: PLR0913 - what a decision stands on, each named at its calls
         given_up = _given_up(notice, closure, now)
         if given_up is not None:
             return given_up
-    wanted = [_life_notice(lease, policy, now), _closure_notice(closure, now)]
+    if told and not idle and (less is None or policy.modes.idle == "observe"):
+        return Withdraw(smaller.OVER)
+    wanted = [
+        _life_notice(lease, policy, now),
+        _closure_notice(closure, now),
+        _less_notice(lease, verdict, less, policy, now),
+    ]
     if idle and held is None and policy.modes.idle != "observe":
         wanted.append(_idle_notice(lease, verdict, policy, now))
     return _earliest(notice, [one for one in wanted if one is not None])
@@ -199,6 +211,19 @@ def _over(lease: OpenLease, end: datetime, policy: Policy, now: datetime) -> Ste
     if notice is not None and notice.cause is Cause.expired and notice.stops_at > now:
         return None
     return Stop(Cause.expired, _life_over(lease, end))
+
+
+def _less_notice(
+    lease: OpenLease,
+    verdict: Verdict | None,
+    less: Smaller | None,
+    policy: Policy,
+    now: datetime,
+) -> Notice | None:
+    """Advise a smaller profile where nothing else is told."""
+    if less is None or verdict is None or lease.notice is not None:
+        return None
+    return None if policy.modes.idle == "observe" else smaller.notice(lease, verdict, less, now)
 
 
 def _closure_notice(closure: Closure | None, now: datetime) -> Notice | None:

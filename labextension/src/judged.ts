@@ -3,7 +3,8 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { coarse, instant } from './format';
-import type { IKeep } from './wire';
+import { SMALLER } from './wire';
+import type { IKeep, INotice } from './wire';
 
 /** Words for the result of an idle judgement, where the governor gave none. */
 export function verdictName(state: string, trans: TranslationBundle): string {
@@ -66,4 +67,12 @@ export function heldWords(held: string, trans: TranslationBundle): string {
     cell: trans.__('a long cell ended not long ago')
   };
   return known[held] ?? held;
+}
+
+/** What advice is about, in a word or two. */
+export function adviceTitle(notice: INotice, trans: TranslationBundle): string {
+  if (notice.reason.code === SMALLER) {
+    return trans.__('A smaller profile would do');
+  }
+  return notice.cause === 'budget' ? trans.__('Budget') : trans.__('Idle');
 }

@@ -6,11 +6,12 @@ import React from 'react';
 
 import { COMMANDS } from './commands';
 import { coarse, duration, gibibytes, instant, percent, shortDigest } from './format';
-import { keepWords } from './judged';
+import { adviceTitle, keepWords } from './judged';
 import { extensions } from './model';
 import type { LeaseModel } from './model';
 import { Button, Fact, Meter } from './parts';
 import type { IPages, ISectionProps, Run } from './parts';
+import { SMALLER } from './wire';
 import type { IDevice, INotice, IReading } from './wire';
 import {
   causeWords,
@@ -33,11 +34,7 @@ export function Notice(props: ISectionProps & { notice: INotice }): React.ReactE
       <p className="jp-GpuCommons-big">
         <span aria-hidden="true">⚠ </span>
         {model.isAdvice ? (
-          notice.cause === 'budget' ? (
-            trans.__('Budget')
-          ) : (
-            trans.__('Idle')
-          )
+          adviceTitle(notice, trans)
         ) : (
           <Countdown left={model.noticeLeft() ?? 0} trans={trans} />
         )}
@@ -53,6 +50,11 @@ export function Notice(props: ISectionProps & { notice: INotice }): React.ReactE
         {notice.cause === 'culled' && !model.isAdvice && (
           <Button accept disabled={!model.canKeep} onClick={() => run(COMMANDS.keep)}>
             {model.canKeep ? keepWords(model.keep, trans) : trans.__('Keep')}
+          </Button>
+        )}
+        {notice.reason.code === SMALLER && (
+          <Button accept disabled={!model.canSwitch} onClick={() => run(COMMANDS.switch)}>
+            {trans.__('Change profile…')}
           </Button>
         )}
         {notice.cause === 'expired' && (

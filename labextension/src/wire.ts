@@ -231,6 +231,9 @@ export interface INoticeEvent {
 /** Reason code of a notice that only asks: nothing is stopped for it. */
 export const ADVICE = '-advice';
 
+/** Reason code of the advice to change to a smaller profile. */
+export const SMALLER = 'smaller-advice';
+
 export const NOTICE_SCHEMA = 'https://gpu-commons.dev/events/notice/v1';
 
 /** The state of before the first line. */

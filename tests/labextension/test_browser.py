@@ -188,6 +188,23 @@ def test_advice_is_no_announced_stop(lab: LabPage, governor: LabGovernor) -> Non
     governor.call_off()
 
 
+def test_advice_on_a_smaller_profile_leads_to_the_change(
+    lab: LabPage, governor: LabGovernor
+) -> None:
+    lab.open()
+    words = "In use, but not its GPU. The profile CPU only (no charge for GPUs) would do."
+    governor.announce(Cause.culled, words, in_s=9000, code="smaller-advice")
+    advice = lab.panel.get_by_role("region", name="Advice")
+    expect(advice).to_contain_text("A smaller profile would do")
+    expect(advice).to_contain_text(words)
+    advice.get_by_role("button", name="Change profile…").click()
+    dialog = lab.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("CPU only")
+    dialog.get_by_role("button", name="Keep the present one").click()
+    expect(dialog).to_have_count(0)
+    governor.call_off()
+
+
 def test_a_notice_of_the_end_offers_to_extend(lab: LabPage, governor: LabGovernor) -> None:
     lab.open()
     governor.announce(Cause.expired, "The lease ends; it can be extended by 3 hours.", in_s=600)

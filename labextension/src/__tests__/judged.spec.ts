@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { groundWords, heldWords, keepWords, whyNoKeep } from '../judged';
-import { NOW, aKeep, trans } from './parts';
+import { adviceTitle, groundWords, heldWords, keepWords, whyNoKeep } from '../judged';
+import { NOW, aKeep, aNotice, trans } from './parts';
 
 describe('a keep', () => {
   it('says for how long and what that costs before it is asked for', () => {
@@ -27,5 +27,14 @@ describe('a verdict', () => {
     expect(groundWords('', trans)).toBe('');
     expect(heldWords('keep', trans)).toBe('its owner keeps it');
     expect(heldWords('newer', trans)).toBe('newer');
+  });
+});
+
+describe('advice', () => {
+  it('says what it is about', () => {
+    const smaller = aNotice({ reason: { code: 'smaller-advice', message: '' } });
+    expect(adviceTitle(smaller, trans)).toBe('A smaller profile would do');
+    expect(adviceTitle(aNotice(), trans)).toBe('Idle');
+    expect(adviceTitle(aNotice({ cause: 'budget' }), trans)).toBe('Budget');
   });
 });
