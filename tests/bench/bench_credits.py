@@ -15,7 +15,7 @@ def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         ours = by_governor(script, Path(folder) / "state")
     yield Row(
-        f"error of a month's total, in GPU-seconds of {ours.held}: 4 crashes and an outage of 6 h",
+        f"error of a month's total, in GPU-seconds of {ours.held}: 3 crashes and an outage of 6 h",
         _signed(ours),
         f"credit service, modelled: {_signed(wallets)} of {wallets.held}",
         f"{abs(ours.error) / abs(wallets.error):.4f}",
