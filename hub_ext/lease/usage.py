@@ -80,6 +80,8 @@ class UsageSum(Value):
     """By currency, in the order of their codes; empty where nothing was priced."""
     unpriced_leases: Count = 0
     """How many leases had time without a price."""
+    measured_unit_s: Count = 0
+    """Of `unit_s`, for how much there are readings."""
 
 
 class Usage(Value):

@@ -162,5 +162,6 @@ def _sum(parts: list[_Part], by: Sequence[Dimension], currency: str) -> UsageSum
         utilised_percent=worked // measured if measured else None,
         measured_s=sum(row.measured_s for row in rows),
         amounts=tuple(Amount(currency=code, micro=amounts[code]) for code in sorted(amounts)),
+        measured_unit_s=measured,
         unpriced_leases=len({row.lease_id for row in rows if row.unpriced_s}),
     )

@@ -25,6 +25,7 @@ from ..grounds import Ground
 from ..spending import owners_of
 from ..usage import agreeing
 from . import amounts
+from .rows import busy_of
 
 _PERCENT = 100
 MANY_UNLABELLED = 20
@@ -155,12 +156,7 @@ def busy_words(one: SpendRow) -> str:
     """How much of the measured time was busy, or why that is not told."""
     if one.utilised_percent is None:
         return _("not shown: nobody answers for it") if one.unsaid == "no owner" else _("unknown")
-    share = formats.percent(one.utilised_percent)
-    if one.measured_unit_s >= one.unit_s:
-        return share
-    return _("{percent} of {hours} measured").format(
-        percent=share, hours=formats.gpu_hours(one.measured_unit_s)
-    )
+    return busy_of(one.utilised_percent, one.measured_unit_s, one.unit_s)
 
 
 def gpu_title(model: str | None, flavor: str | None) -> str:

@@ -153,11 +153,19 @@ def busy_share(row: UsageRow | UsageSum) -> str:
     """How much of the measured time was busy; without readings it is unknown, not 0."""
     if row.utilised_percent is None:
         return _("unknown")
-    if row.measured_s < row.held_s:
-        return _("{percent} of {measured} measured").format(
-            percent=formats.percent(row.utilised_percent), measured=formats.span(row.measured_s)
-        )
-    return formats.percent(row.utilised_percent)
+    if isinstance(row, UsageRow):
+        return busy_of(row.utilised_percent, row.measured_s * row.units, row.held_s * row.units)
+    return busy_of(row.utilised_percent, row.measured_unit_s, row.unit_s)
+
+
+def busy_of(percent: int, measured_unit_s: int, unit_s: int) -> str:
+    """Write a busy share, and of how many GPU-hours it is where not all were measured."""
+    share = formats.percent(percent)
+    if measured_unit_s >= unit_s:
+        return share
+    return _("{percent} of {hours} GPU-hours measured").format(
+        percent=share, hours=formats.gpu_hours(measured_unit_s)
+    )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from ...lease.anomalies import Anomaly
 from ...lease.keeping import KeepGrantSheet
 from ...lease.waits import WaitSheet
 from ...lease.waste import WasteSheet
+from ...lease.worth import ChangeSheet
 from ...policy.model import Policy
 from ...reports.figures import HeldBar, held_against_utilised
 from ...reports.tables import Dimension
@@ -19,8 +20,9 @@ from ..filters import Filters, Offered
 from ..governor import Governor
 from ..grounds import Ground
 from ..outlooks import TeamMoney
+from ..spending import Stretch
 from ..usage import Scope
-from . import amounts, budgets, keeps, shares, spendviews, teamhead, waits, waste, wasted
+from . import amounts, budgets, changes, keeps, shares, spendviews, teamhead, waits, waste, wasted
 from .filters import sheet as filters_sheet
 from .filters import words as narrowed_words
 from .laid import Laid, lay
@@ -56,6 +58,8 @@ class TeamFigures:
     odd: tuple[Anomaly, ...]
     waste: WasteSheet | None
     """What did no work; None where the time is too long to be looked through at once."""
+    changes: ChangeSheet | None
+    """What changed against the time before; None where that is not compared either."""
     people: bool
     """Whether the reader sees what each person spent."""
     simulated: bool
@@ -81,6 +85,11 @@ def gather(
         money=governor.team_money(team, now=now),
         odd=governor.anomalies((team,), now=now).open,
         waste=governor.waste(scope, window.start, window.end, now=now)
+        if short and not asked.names
+        else None,
+        changes=governor.changes(
+            scope, Stretch(window.name, window.start, window.end), ("project",), now=now
+        )
         if short and not asked.names
         else None,
         people=people,
@@ -110,6 +119,7 @@ def sheet(figures: TeamFigures, views: Sequence[LeaseView]) -> dict[str, object]
         **spendviews.compared(laid, figures.waits),
         **_held(figures, laid),
         **waste.sheet(figures.waste),
+        **changes.sheet(figures.changes),
         "wasted": wasted.lines(views, figures.odd, figures.now, zone),
         "leases": rows,
         "lines": usage_lines(usage.model_copy(update={"rows": newest}), zone, people=people),

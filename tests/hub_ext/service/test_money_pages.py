@@ -78,6 +78,18 @@ def test_the_head_says_spent_budget_left_time_and_where_it_is_going(year: Year) 
     assert "open: figures so far" in text
 
 
+def test_what_changed_is_explained_and_adds_up(year: Year) -> None:
+    html = year.answer("team/vision?window=2026-10").body.decode()
+    table = html[html.index('id="changes"') :]
+    table = table[: table.index("</table>")]
+    for row in re.findall(r"<tr><th scope=\"row\">.*?</tr>", table, re.DOTALL):
+        cells = [float(one.replace(",", "")) for one in re.findall(r"EUR (-?[\d,]+\.\d\d)<", row)]
+        before, now, change, *parts = cells
+        assert round(sum(parts), 2) == change
+        assert abs(round(now - before - change, 2)) <= 0.01
+    assert "Held against 2026-09-01 to before 2026-10-01." in html
+
+
 def test_a_team_without_a_budget_is_told_no_share(year: Year) -> None:
     text = year("team/robots", "admin")
     assert "Budget no budget set" in text

@@ -176,7 +176,7 @@ def test_the_team_page_sets_held_against_used_in_words_table_and_chart(read: Sho
     text = words(answer)
     assert "Team vision held 1.89 GPU-hours (November 2026); 66 %" in text
     assert "maps · vera held most, 1.59." in text
-    assert "maps vera 2 1.59 79 % of 2 h 10 min measured EUR 5.90" in text
+    assert "maps vera 2 1.59 79 % of 1.58 GPU-hours measured EUR 5.90" in text
     assert "maps viktor 1 0.30 0 % EUR 1.08" in text
     assert "Total 1.89" in text
     assert "EUR 6.98" in text
