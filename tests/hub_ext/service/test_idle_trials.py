@@ -10,7 +10,7 @@ import pytest
 
 from hub_ext.errors import RefusedError
 from hub_ext.idle import Readings
-from hub_ext.lease import Activity, Actor, Cause, LeaseId, LeaseState, Liveness
+from hub_ext.lease import Activity, Actor, Cause, LeaseId, LeaseState, Liveness, OpenLease
 from hub_ext.lease.trying import IdleTrial
 from hub_ext.service.governor import Governor
 from tests.support.culling import Passes
@@ -292,13 +292,13 @@ def test_a_trial_reads_nothing_twice(
     core.set_policy(idle={"gpus": {**FORMER, "cpu_active_millis": 100, "trial": "7d"}})
     core.run("ada")
     asked: list[datetime] = []
-    read = type(core.governor).readings
+    read = type(core.governor).readings_of
 
-    def counted(self: Governor, lease_id: LeaseId, since: datetime, *, now: datetime) -> Readings:
+    def counted(self: Governor, one: OpenLease, since: datetime, *, now: datetime) -> Readings:
         asked.append(now)
-        return read(self, lease_id, since, now=now)
+        return read(self, one, since, now=now)
 
-    monkeypatch.setattr(type(core.governor), "readings", counted)
+    monkeypatch.setattr(type(core.governor), "readings_of", counted)
     passes.go_on(40)
     assert trial(core).watched_s >= 39 * MINUTE_S
     assert len(asked) == len(set(asked)) > 0, "both rules judge from one reading"
