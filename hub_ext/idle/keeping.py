@@ -17,7 +17,7 @@ from ..policy.model_keep import keep_server, keep_week
 WEEK = timedelta(days=7)
 
 LEAST = timedelta(minutes=1)
-"""Less is not kept: it would be over before anybody has seen it."""
+"""Less is not kept, where one keep lasts longer: it would be over before anybody has seen it."""
 
 _NONE = timedelta(0)
 
@@ -73,7 +73,7 @@ def keepable(
         bounds.append((lease.ends_at - base, "lifetime"))
     adds, ends_by = min(bounds, key=lambda one: one[0])
     adds = timedelta(seconds=adds // timedelta(seconds=1))
-    if adds < LEAST:
+    if adds < min(LEAST, times.each):
         adds = _NONE
     if not times.each:
         ends_by = "none"

@@ -68,7 +68,8 @@ def keep(
         if stand is None:
             raise nothing_to_keep()
         last = desk.keeps.last(lease)
-        repeated = last is not None and timedelta(0) <= now - last < REPEATED
+        kept = lease.kept_until is not None and now < lease.kept_until
+        repeated = kept and last is not None and timedelta(0) <= now - last < REPEATED
         told = lease.notice is not None and lease.notice.cause is Cause.culled
         if repeated and not told:
             return lease
@@ -77,11 +78,11 @@ def keep(
                 # It is kept for as long as one keep lasts already.
                 return lease
             raise _spent(turn, lease, stand)
-        event, kept = _kept(turn, lease, stand.can, of)
+        event, longer = _kept(turn, lease, stand.can, of)
         turn.tx.append(event)
         if told:
-            kept = withdrawn(turn, kept, reason)
-        recorded = turn.record(kept)
+            longer = withdrawn(turn, longer, reason)
+        recorded = turn.record(longer)
     # Only what is on the record counts.
     desk.keeps.take(event)
     return recorded

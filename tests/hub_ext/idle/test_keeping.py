@@ -55,6 +55,11 @@ def test_less_than_a_minute_is_none() -> None:
     assert stands(kept_s=6 * 3600 - 60).adds == timedelta(minutes=1)
 
 
+def test_a_keep_of_seconds_is_one_where_the_policy_says_so() -> None:
+    can = stands(rule=ruled("10s"))
+    assert (can.adds, can.ends_by) == (timedelta(seconds=10), "")
+
+
 def test_what_is_older_than_a_week_does_not_count_and_half_of_what_lies_across() -> None:
     assert week_kept((kept(24 * 7 + 3, 2), kept(24 * 7 + 1, 2)), NOON) == HOUR
 

@@ -93,6 +93,15 @@ def test_a_repeated_ask_is_the_same_ask_also_after_a_restart(site: Site) -> None
     assert (times_kept(site), shown(site, grant).week_kept_s) == (1, 2 * HOUR)
 
 
+def test_a_keep_that_is_over_is_asked_for_anew_however_short_it_was(tmp_path: Path) -> None:
+    with site_in(tmp_path, policy=POLICY.replace("keep: 30m", "keep: 10s")) as site:
+        grant = site.run("vera")
+        assert keep(site, grant) == 10
+        site.later(11)
+        assert keep(site, grant) == 10
+        assert times_kept(site) == 2
+
+
 def test_one_server_is_kept_for_so_long_and_the_refusal_says_what_to_do(site: Site) -> None:
     grant = site.run("vera")
     spend(site, grant)
