@@ -63,6 +63,7 @@ def close(turn: Turn, lease: OpenLease, end: End) -> OpenLease:
     ended(turn, closed, lease.state)
     turn.desk.verdicts.pop(lease.id, None)
     turn.desk.on_record.pop(lease.id, None)
+    turn.desk.judged_by.pop(lease.id, None)
     promote(turn)
     fresh = follow(turn, closed)
     if fresh is not None and closed.cause in _DELIBERATE:

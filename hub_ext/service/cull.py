@@ -125,8 +125,9 @@ class Culler:
         if found is not None and closure is None and not due and not over:
             return None
         if found is not None and due:
-            verdict = self._judge.unchanged(reader, found) or governor.judged(
-                lease.id, self._judge.judged(reader, found), now=now
+            rule = found[1]
+            verdict = governor.unchanged(lease, rule, now=now) or governor.judged(
+                lease.id, self._judge.judged(reader, found), rule=rule, now=now
             )
             self._count(lease, verdict, policy, now)
         can_keep = not needs_keep(lease, verdict) or governor.can_keep(lease, now=now)

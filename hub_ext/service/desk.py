@@ -33,7 +33,7 @@ from ..ledger.samples import Samples
 from ..ledger.store import Ledger, Tx
 from ..metering import remembering
 from ..policy.catalogue import Resolved
-from ..policy.model import Policy
+from ..policy.model import IdleRule, Policy
 from .activity import Activities
 from .alike import Alike
 from .anomalybook import AnomalyBook
@@ -97,6 +97,8 @@ class Desk:
     verdicts: dict[LeaseId, Verdict] = field(default_factory=dict)
     on_record: dict[LeaseId, OnRecord] = field(default_factory=dict)
     """What is on record of their judgements."""
+    judged_by: dict[LeaseId, IdleRule] = field(default_factory=dict)
+    """By which rule each was judged last."""
     waits_for: dict[LeaseId, WaitsFor] = field(default_factory=dict)
     """What the GPUs of live servers waited for at the last look."""
     anomalies: AnomalyBook = field(default_factory=AnomalyBook)

@@ -36,8 +36,10 @@ def _no_more(governor: Governor, lease: OpenLease, now: datetime) -> Reason | No
     found = rule_of(policy, lease, kind_of(lease))
     words = _("No idle rule is for this server any more.")
     if found is not None and policy.modes.idle == "enforce":
-        judged = judged_again(Reader(governor, lease, now), found, former)
-        verdict = governor.judged(lease.id, judged, now=now)
+        rule = found[1]
+        verdict = governor.unchanged(lease, rule, now=now) or governor.judged(
+            lease.id, judged_again(Reader(governor, lease, now), found, former), rule=rule, now=now
+        )
         if verdict.state is VerdictState.idle:
             return None
         words = verdict.words

@@ -19,10 +19,12 @@ from ..lease import (
     Verdict,
     WatchList,
 )
+from ..policy.model import IdleRule
 from . import watching
 from .attempts import keyed
 from .desk import Desk
 from .readings import gathered
+from .unchanged import unchanged
 
 
 class SamplesCore:
@@ -57,20 +59,9 @@ class SamplesCore:
         """Gather the same of a lease that was read just now."""
         return gathered(self._desk, lease, since, now)
 
-    def newest_verdict(self, lease_id: LeaseId) -> Verdict | None:
-        """The newest verdict of a lease in memory; None before the first."""
-        return self._desk.verdicts.get(lease_id)
-
-    def heard_since(self, lease: OpenLease, at: datetime, *, now: datetime) -> bool:
-        """Whether anything could have been heard of a lease since; true where nobody can tell."""
-        nodes = {device.node for device in self._desk.held_for.devices(lease, now)}
-        told = [self._desk.floor.told_at(node) for node in nodes]
-        said = self._desk.activity.of(lease, now)
-        return (
-            not told
-            or any(one is None or one > at for one in told)
-            or (said is not None and said.at >= at)
-        )
+    def unchanged(self, lease: OpenLease, rule: IdleRule, *, now: datetime) -> Verdict | None:
+        """Give the newest verdict where judging again would find the same; see `unchanged`."""
+        return unchanged(self._desk, lease, rule, now=now)
 
     def held_devices(self, lease: OpenLease, *, now: datetime) -> list[DeviceId]:
         """Ids of the devices that a lease really holds, as far as anybody knows them."""
@@ -84,6 +75,8 @@ class SamplesCore:
         """Take which lease each server's container on Kubernetes is of, and where each runs."""
         self._desk.held_for.take_servers(servers, machines or {})
 
-    def judged(self, lease_id: LeaseId, verdict: Verdict, *, now: datetime) -> Verdict:
+    def judged(
+        self, lease_id: LeaseId, verdict: Verdict, *, rule: IdleRule | None = None, now: datetime
+    ) -> Verdict:
         """Keep the newest verdict of a lease, on record where it tells something new."""
-        return watching.judged(self._desk, lease_id, verdict, now=now)
+        return watching.judged(self._desk, lease_id, verdict, rule=rule, now=now)

@@ -33,10 +33,6 @@ LONGEST_PERIOD_S = 60.0
 """Slowest agent whose readings are still looked for."""
 
 
-SAME_FOR = timedelta(seconds=5)
-"""So long a verdict stays what it is while nothing is heard: less than a period of most agents."""
-
-
 class _Last(NamedTuple):
     """When a lease was last judged, by which rule, and where its witnesses stood then.
 
@@ -88,27 +84,6 @@ class Judge:
         last = self._last.get(lease.id)
         # A clock that was set back must not keep a lease from being judged.
         return last is None or not timedelta(0) <= now - last.at < rule.limit / LOOKS_A_LIMIT
-
-    def unchanged(self, reader: Reader, found: tuple[str, IdleRule]) -> Verdict | None:
-        """Give the newest verdict where judging again could find nothing else; else None.
-
-        That is so for a few seconds, while nothing was heard of the lease since and nobody keeps or
-        exempts it.
-        """
-        lease, now = reader.lease, reader.now
-        last, verdict = self._last.get(lease.id), reader.governor.newest_verdict(lease.id)
-        if last is None or verdict is None or (last.rule, last.at) != (found[1], verdict.at):
-            return None
-        kept = lease.kept_until is not None and lease.kept_until > last.at
-        # Whether somebody waits for an unused GPU is another question than what was heard of it.
-        if kept or verdict.ground == "gpu_unused":
-            return None
-        if reader.governor.exemption(lease, now=now) is not None:
-            return None
-        fresh = timedelta(0) <= now - last.at <= SAME_FOR
-        if not fresh or reader.governor.heard_since(lease, last.at, now=now):
-            return None
-        return verdict
 
     def judged(self, reader: Reader, found: tuple[str, IdleRule]) -> Verdict:
         """Judge one lease; a fault there is unknown, and of this lease alone."""

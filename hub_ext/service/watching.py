@@ -5,7 +5,7 @@ A batch decides nothing.
 
 from datetime import datetime, timedelta
 
-from ..idle.onrecord import MOST_AN_HOUR, OnRecord, decided, of_records
+from ..idle.onrecord import MOST_AN_HOUR, Decided, OnRecord, decided, of_records
 from ..lease import (
     Device,
     LeaseId,
@@ -16,6 +16,7 @@ from ..lease import (
     WatchItem,
     WatchList,
 )
+from ..policy.model import IdleRule
 from .agentclocks import on_our_clock
 from .checking import check
 from .desk import Desk, Turn
@@ -85,26 +86,45 @@ def _runs_on(desk: Desk, lease: OpenLease, node: str) -> bool:
     return machine == node if machine is not None else lease.process is not None
 
 
-def judged(desk: Desk, lease_id: LeaseId, verdict: Verdict, *, now: datetime) -> Verdict:
+def judged(
+    desk: Desk,
+    lease_id: LeaseId,
+    verdict: Verdict,
+    *,
+    rule: IdleRule | None = None,
+    now: datetime,
+) -> Verdict:
     """Keep the newest verdict for those who look, and record it where it tells something new.
 
     Returns it under its decision, as it stands on record; see `idle.onrecord`.
     """
+    former = desk.on_record.get(lease_id)
+    if former is not None:
+        # What closes a lease takes it away, so it is open.
+        found = decided(lease_id, former, verdict)
+        if not found.fresh:
+            return _kept(desk, lease_id, found, rule)
     with desk.turn(now) as turn:
         lease = turn.tx.lease(lease_id)
         if lease is None or not lease.open:
             desk.verdicts.pop(lease_id, None)
-            desk.on_record.pop(lease_id, None)
             return verdict
-        former = desk.on_record.get(lease_id) or _recorded(turn, lease_id)
-        found = decided(lease_id, former, verdict)
+        found = decided(lease_id, former or _recorded(turn, lease_id), verdict)
         if found.fresh:
             body = {"v": 1, "verdict": found.verdict.model_dump(mode="json")}
             turn.note(CHANGED, lease, body)
             if found.began and verdict.state is VerdictState.idle:
                 note_idle(turn, lease, verdict)
+    return _kept(desk, lease_id, found, rule)
+
+
+def _kept(desk: Desk, lease_id: LeaseId, found: Decided, rule: IdleRule | None) -> Verdict:
     desk.verdicts[lease_id] = found.verdict
     desk.on_record[lease_id] = found.record
+    if rule is None:
+        desk.judged_by.pop(lease_id, None)
+    else:
+        desk.judged_by[lease_id] = rule
     return found.verdict
 
 
