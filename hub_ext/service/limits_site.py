@@ -11,6 +11,7 @@ from ..lease import Limit, TeamName
 from ..policy.catalogue import Person, may_choose, may_use, price_at
 from ..policy.model import FlavorKind, IdleRule, Policy, Reservable, flavor_name
 from ..policy.model_idle import gpu_unused
+from ..policy.model_keep import keep_server, keep_week
 from ..policy.tasks import has_right
 from ..units import duration_text, money_text
 from . import formats
@@ -151,6 +152,12 @@ def _idle(policy: Policy, person: Person, teams: tuple[TeamName, ...]) -> Iterat
             origin=f"idle.{name}",
             in_force=policy.modes.idle,
         )
+        yield Limit(
+            subject="idle",
+            words=_kept(rule, whom),
+            origin=f"idle.{name}.keep",
+            in_force=policy.modes.idle,
+        )
         if rule.gpu_unused_stop:
             yield Limit(
                 subject="idle",
@@ -161,6 +168,21 @@ def _idle(policy: Policy, person: Person, teams: tuple[TeamName, ...]) -> Iterat
                 origin=f"idle.{name}.gpu_unused_stop",
                 in_force=policy.modes.idle,
             )
+
+
+def _kept(rule: IdleRule, whom: str) -> str:
+    """Say how long people may hold the rule off themselves, for each of its kinds of flavor."""
+    if not rule.keep.each:
+        return _("{whom}: nobody keeps a server from being stopped as idle.").format(whom=whom)
+    kinds: tuple[FlavorKind, ...] = rule.applies or ("gpu",)
+    server, week = (
+        " / ".join(dict.fromkeys(duration_text(most(rule.keep, kind)) for kind in kinds))
+        for most in (keep_server, keep_week)
+    )
+    return _(
+        "{whom}: you may keep one for {each} each time, {server} in all, and all of yours for "
+        "{week} within seven days."
+    ).format(whom=whom, each=duration_text(rule.keep.each), server=server, week=week)
 
 
 def _unused(rule: IdleRule) -> str:

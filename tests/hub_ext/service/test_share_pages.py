@@ -58,6 +58,8 @@ def test_my_limits_have_a_section_for_each_subject(tmp_path: Path) -> None:
         assert "Task types open to you" in text
         assert "Training: weight 500" in text
         assert "Service" not in text
+        kept = "you may keep one for 30m each time, 12h / 1d in all, and all of yours for 1d / 2d"
+        assert kept in text
         assert page.body.count(b"<h2") == 8
         assert "speech" not in text
         nobody = words(await door.call("GET", f"{PREFIX}limits", "admin"))
