@@ -76,11 +76,16 @@ class SpawningHub(HubClient):
         super().__init__(url, TOKEN)
         self._gone = gone
         self.stops = 0
+        self._first_s: float | None = None
+        self.took_s = 0.0
+        """From the first stop that it was asked for to the newest answer."""
         self.then: Callable[[], None] = lambda: None
 
     async def stop_server(self, key: ServerKey) -> HubAnswer:
         """Ask as the product does; then the process is seen to have ended."""
+        first_s = self._first_s = self._first_s or time.monotonic()
         answer = await super().stop_server(key)
+        self.took_s = time.monotonic() - first_s
         self._gone(key)
         self.stops += 1
         if self.stops == BACK_AFTER:
@@ -256,7 +261,13 @@ async def stop(url: str, folder: Path, leases: int, back: int) -> dict[str, floa
         await asyncio.gather(*returned)
         left = await core.run(lambda governor, _now: _count(governor.leases(), "running"))
         hub.close()
-        return {**figures, "announced": announced, "stops": hub.stops, "left": left}
+        return {
+            **figures,
+            "announced": announced,
+            "stops": hub.stops,
+            "left": left,
+            "stops_s": hub.took_s,
+        }
 
 
 class Clock:
