@@ -3,6 +3,7 @@
 import asyncio
 import json
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,10 @@ def test_a_grant_reaches_the_server_and_the_governor_hears_of_both_ends(
 ) -> None:
     spawner = make_spawner(user_options={"profile": "mig-small", "team": "vision"})
 
+    # The hub notes when it begins, before it calls us, and keeps no zone.
+    began = datetime(2026, 12, 1, 9, 30, 0, 250_000, tzinfo=UTC)
+    spawner.orm_spawner.started = began.replace(tzinfo=None)
+
     async def story() -> None:
         where = await spawner.start()
         assert where[0] == "127.0.0.1"
@@ -54,6 +59,7 @@ def test_a_grant_reaches_the_server_and_the_governor_hears_of_both_ends(
     asyncio.run(story())
     started, ended = governor.wait_for_reports(2)
     assert (started.kind, started.liveness) == (ReportKind.started, Liveness.alive)
+    assert started.hub_started_at == began
     assert started.process is not None
     assert ended.process == started.process
     assert (ended.liveness, ended.asked, ended.refused) == (Liveness.gone, True, False)
