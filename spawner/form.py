@@ -268,7 +268,13 @@ def _device_facts(page: Page, offer: Offer) -> Iterable[str]:
         some = ngettext("{n} free now", "{n} free now", offer.free).format(n=offer.free)
         yield some if offer.free else _("none free now")
     if words := isolation_words(offer.isolation, enforced=page.enforced):
-        yield words
+        # What was found when the sheet was last seen says nothing of now.
+        if page.sheet is None:
+            yield words
+        elif offer.found:
+            yield _("{words}, found on the node").format(words=words)
+        else:
+            yield _("{words}; the policy says so, no node was found with it").format(words=words)
 
 
 def _machine_facts(page: Page, offer: Offer) -> Iterable[str]:

@@ -40,6 +40,13 @@ def free_now(snapshot: Snapshot, resolved: Resolved) -> int | None:
     return count_free(devices, held, gpus=resolved.gpus, mig_profile=resolved.part)
 
 
+def _found(snapshot: Snapshot, resolved: Resolved) -> bool:
+    """Tell whether any machine has what this profile takes, whoever holds it now."""
+    devices = tuple(one for one in snapshot.devices if one.pool == resolved.pool)
+    free = count_free(devices, frozenset(), gpus=resolved.gpus, mig_profile=resolved.part)
+    return resolved.pool is not None and free > 0
+
+
 def gpu_memory(resolved: Resolved) -> int | None:
     """Tell the memory of all its GPUs together; None without any, or where nobody can tell."""
     if resolved.model is None:
@@ -82,6 +89,7 @@ def offer(snapshot: Snapshot, resolved: Resolved, decision: Decision) -> Offer:
         reason=decision.reason,
         free=free_now(snapshot, resolved),
         isolation=resolved.isolation,
+        found=_found(snapshot, resolved),
         environment=resolved.environment,
         cpu_millis=resolved.cpu_millis,
         memory_bytes=resolved.memory_bytes,

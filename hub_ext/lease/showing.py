@@ -94,6 +94,8 @@ class Offer(Value):
     free: int | None
     """How many leases of this profile would find a device now; None without a GPU."""
     isolation: Isolation
+    found: bool = False
+    """Whether GPUs of this kind were found on a machine, and not declared alone."""
     environment: Environment | None
     cpu_millis: int
     memory_bytes: int
@@ -249,6 +251,8 @@ class LeaseView(Value):
     verdict: Verdict | None = None
     simulated: bool = False
     isolation: Isolation = Isolation.none
+    found_on: str = ""
+    """The machine whose agent found all its devices, as they are; empty where none has told."""
     joined: str = ""
     """How its GPUs are joined to each other, in words; empty for one alone."""
     contract: Contract | None = None

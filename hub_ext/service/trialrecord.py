@@ -65,6 +65,9 @@ def applied(switched: Switched, event: Event) -> Switched:
             trials.pop(name, None)
         case "idle.trial_watched":
             trials = _seen(trials, _watched(event.body))
+        case _:
+            # A trial that names no rule: nothing to try.
+            pass
     return Switched(acting, trials, before, known=True)
 
 

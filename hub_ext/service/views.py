@@ -76,6 +76,7 @@ def _view(
         cost=cost_of(turn.desk, shown, until),
         simulated=any(device.simulated for device in shown.devices),
         isolation=shown.grant.isolation if shown.grant else Isolation.none,
+        found_on=_found_on(turn.desk, shown, turn.now),
         joined=_joined(turn.desk, shown),
         task_title=_task_title(turn, shown),
         change=change,
@@ -97,6 +98,15 @@ def _view(
             "waits_for": turn.desk.waits_for.get(lease.id),
         }
     )
+
+
+def _found_on(desk: Desk, lease: OpenLease, now: datetime) -> str:
+    """Name the machine whose agent found every device of a lease; empty where one is not found."""
+    held = {one.driver_id for one in desk.held_for.devices(lease, now)}
+    for inventory in desk.floor.inventories(now=now):
+        if held and held <= {one.driver_id for one in inventory.devices}:
+            return inventory.node
+    return ""
 
 
 def _joined(desk: Desk, lease: OpenLease) -> str:

@@ -288,9 +288,10 @@ function Pinned(props: ISectionProps): React.ReactElement {
 function Isolated(props: ISectionProps): React.ReactElement {
   const { model, trans } = props;
   const [name, means] = isolationWords(model.view?.isolation ?? 'none', trans);
+  const node = model.view?.found_on;
   return (
     <Fact name={trans.__('Isolation')} note={means}>
-      {name}
+      {node ? trans.__('%1, found on the node %2', name, node) : name}
     </Fact>
   );
 }

@@ -186,6 +186,7 @@ export interface IView {
   verdict: IVerdict | null;
   simulated: boolean;
   isolation: Isolation;
+  found_on?: string;
   joined?: string;
   /** What the next start would get, where the project has pinned another since. */
   environment_now: IEnvironment | null;

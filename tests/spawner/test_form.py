@@ -90,6 +90,14 @@ def page(*offers: Offer, **changes: Any) -> Page:
     return Page(**{**fields, **changes})
 
 
+def test_a_class_that_no_node_was_found_with_is_said_to_be_the_policys() -> None:
+    form = Read(render(page(offer("mig-small", found=False))))
+    assert (
+        "a MIG slice of your own, not enforced; the policy says so, no node was found with it"
+        in form.words
+    )
+
+
 def test_an_offer_shows_device_room_standing_isolation_price_and_reason() -> None:
     form = Read(render(page(offer("mig-small", description="For small models."))))
     for words in (
@@ -98,7 +106,7 @@ def test_an_offer_shows_device_room_standing_isolation_price_and_reason() -> Non
         "For small models.",
         "MIG 1g.18gb on H200 141 GB",
         "3 free now",
-        "a MIG slice of your own, not enforced",
+        "a MIG slice of your own, not enforced, found on the node",
         "2 CPU cores",
         "4 GiB memory",
         "for 4 hours, at most 12 hours",

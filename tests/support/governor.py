@@ -62,6 +62,7 @@ def offer(profile: str = "cpu", **changes: Any) -> Offer:
         "reason": Reason(code="inside", message="Inside the guarantee of vision: 1 of 2 held."),
         "free": 3 if gpu else None,
         "isolation": Isolation.mig if gpu else Isolation.none,
+        "found": gpu,
         "environment": None,
         "cpu_millis": 2000,
         "memory_bytes": 4 * 2**30,

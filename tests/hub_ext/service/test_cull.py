@@ -20,7 +20,7 @@ from hub_ext.lease import (
 )
 from hub_ext.policy.model import Policy
 from hub_ext.service.cull import Culler
-from hub_ext.service.steps import Announce, Step, Stop, Withdraw, step
+from hub_ext.service.steps import Announce, KeepOn, Step, Stop, Withdraw, step
 from tests.support.culling import Passes
 from tests.support.ledger_parts import a_lease
 from tests.support.small_core import NOON, PERIOD_S, RULES, SmallCore
@@ -289,7 +289,7 @@ def test_nobody_is_stopped_for_idleness_without_rule_notice_and_fresh_evidence(
             )
             if notice.cause is Cause.culled:
                 assert rules.modes.idle != "observe"
-        case Withdraw():
+        case Withdraw() | KeepOn():
             assert lease.notice is not None
             assert lease.notice.cause is Cause.culled
         case None:

@@ -1,5 +1,7 @@
 """What people are shown of a lease, of the pools and of the governor itself."""
 
+from datetime import timedelta
+
 import pytest
 
 from hub_ext.errors import RefusedError
@@ -222,6 +224,14 @@ def test_who_runs_on_an_environment_is_told_that_another_is_pinned_by_now(site: 
     assert lease is not None
     assert lease.grant is not None
     assert lease.grant.environment == pinned, "what runs keeps what it got"
+
+
+def test_the_machine_is_named_whose_agent_found_the_devices_of_a_lease(site: Site) -> None:
+    lease = site.run("vera")
+    found = site.governor.view(lease.key, now=site.now)
+    assert found.found_on == lease.devices[0].node
+    silent = site.now + timedelta(hours=1)
+    assert site.governor.view(lease.key, now=silent).found_on == ""
 
 
 def test_several_gpus_say_how_they_are_joined(site: Site) -> None:
