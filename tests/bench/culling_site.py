@@ -40,6 +40,7 @@ from hub_ext.service.loops import Loops
 from hub_ext.service.reconcile import Reconciler
 from hub_ext.service.runner import CoreRunner
 from hub_ext.service.stream import Stream
+from hub_ext.service.turns import new_loop, share_evenly
 from tests.bench.gauge import Gauge
 from tests.bench.stub_hub import TOKEN, name_of
 from tests.support.governing import Site, site_in
@@ -296,13 +297,16 @@ def main(words: list[str]) -> None:
     what, url, *numbers = words
     with tempfile.TemporaryDirectory() as name:
         folder, counts = Path(name), [int(one) for one in numbers]
-        match what:
-            case "scan":
-                figures = asyncio.run(scan(url))
-            case "whole":
-                figures = asyncio.run(whole(url, folder, *counts))
-            case _:
-                figures = asyncio.run(stop(url, folder, *counts))
+        # As the governor's own process does.
+        share_evenly()
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            match what:
+                case "scan":
+                    figures = runner.run(scan(url))
+                case "whole":
+                    figures = runner.run(whole(url, folder, *counts))
+                case _:
+                    figures = runner.run(stop(url, folder, *counts))
         print(json.dumps(figures))
 
 
