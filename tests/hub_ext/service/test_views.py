@@ -230,7 +230,7 @@ def test_the_machine_is_named_whose_agent_found_the_devices_of_a_lease(site: Sit
     lease = site.run("vera")
     found = site.governor.view(lease.key, now=site.now)
     assert found.found_on == lease.devices[0].node
-    silent = site.now + timedelta(hours=1)
+    silent = site.now + timedelta(days=1)
     assert site.governor.view(lease.key, now=silent).found_on == ""
 
 
