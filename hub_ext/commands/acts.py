@@ -21,9 +21,9 @@ from ..ledger.beside import reading
 from ..ledger.samples import Samples
 from ..ledger.store import Ledger
 from ..policy.load import loads
-from ..service import machine
-from ..service.config import GovernorConfig
-from ..service.governor import Governor
+from ..service.basis import machine
+from ..service.books.config import GovernorConfig
+from ..service.core.governor import Governor
 from .onsite import Onsite
 
 _ANSWER_S = 15.0

@@ -17,8 +17,8 @@ from ..lease import Actor, DeviceId, DeviceRow, DeviceSheet, Drain, Place, Spot,
 from ..ledger.beside import reading
 from ..service.api.devices import DrainByHand, LiftByHand
 from ..service.api.hands import ByHand
-from ..service.outages import drain_words, of_ledger, outage_words
-from ..service.upkeep import table
+from ..service.books.outages import drain_words, of_ledger, outage_words
+from ..service.devices.upkeep import table
 from ..units import parse_duration
 from .acts import Act, asked, carry_out
 from .columns import print_table

@@ -15,8 +15,8 @@ from ..lease import Actor, Exemption, ExemptionSheet, Subject, local_text
 from ..ledger.beside import reading
 from ..service.api.exemptions import ExemptByHand
 from ..service.api.hands import ByHand
-from ..service.exempting import ExemptionWish
-from ..service.exemptions import of_ledger
+from ..service.books.exemptions import of_ledger
+from ..service.reclaim.exempting import ExemptionWish
 from ..units import parse_duration
 from .acts import Act, carry_out
 from .columns import print_table

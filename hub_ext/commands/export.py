@@ -25,7 +25,7 @@ from ..policy.load import loads
 from ..policy.model import Policy
 from ..reports import focus, journal, plain
 from ..reports.focuschecks import faults
-from ..service.windows import Window, window
+from ..service.basis.windows import Window, window
 from ..statedir import StateDir
 from ..units import MICRO, money_text
 from .files import write

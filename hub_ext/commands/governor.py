@@ -14,9 +14,9 @@ from traitlets.config.loader import PyFileConfigLoader
 
 from ..i18n import _
 from ..service.app import GovernorService
-from ..service.config import GovernorConfig
+from ..service.books.config import GovernorConfig
+from ..service.http.turns import new_loop
 from ..service.reference import PAGES, page
-from ..service.turns import new_loop
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from ..i18n import _
 from ..lease import local_text
 from ..lease.trying import IdleTrial, SwitchOn, TrialSheet, WouldStop
-from ..service import formats
 from ..service.api.idling import SwitchOnByHand
+from ..service.books import formats
 from ..service.sheets.trials import again_words, given_words, standing_words, totals
 from .acts import Act, asked, carry_out, in_its_place
 from .columns import print_table

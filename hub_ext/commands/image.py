@@ -21,7 +21,7 @@ from ..policy.editing import put
 from ..policy.load import loads
 from ..policy.model import EnvironmentPin, Policy
 from ..policy.problems import listed, nearest, quoted
-from ..service.pinned import Pinned, pins_of
+from ..service.devices.pinned import Pinned, pins_of
 from .columns import print_table
 from .onsite import Onsite, add_reason, onsite, reason_of
 from .policyfile import named, policy_verb, sum_of, tell_outcome, text_of, written

@@ -16,8 +16,8 @@ from ..lease.keeping import KeepGrant, KeepGrantSheet
 from ..ledger.beside import reading
 from ..policy.load import loads
 from ..service.api.keeps import GrantKeep
-from ..service.keepbook import KeepBook
-from ..service.keepgrants import MOST_S, KeepWish
+from ..service.books.keepbook import KeepBook
+from ..service.reclaim.keepgrants import MOST_S, KeepWish
 from ..units import duration_text, parse_duration
 from .acts import Act, carry_out
 from .columns import print_table

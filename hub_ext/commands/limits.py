@@ -13,9 +13,9 @@ from ..lease import Limit, LimitSheet, UserName
 from ..ledger.beside import reading
 from ..policy.catalogue import Person
 from ..policy.load import loads
-from ..service.budgeting import Budgets
-from ..service.limits import Money, sheet
-from ..service.moving import Moves
+from ..service.books.budgeting import Budgets
+from ..service.books.moving import Moves
+from ..service.rules.limits import Money, sheet
 from .columns import print_table
 from .onsite import add_state, onsite
 

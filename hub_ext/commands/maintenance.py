@@ -14,8 +14,8 @@ from ..lease import Actor, Maintenance, MaintenanceSheet, local_text
 from ..ledger.beside import reading
 from ..service.api.hands import ByHand
 from ..service.api.maintenance import AnnounceByHand
-from ..service.maintaining import Announcement
-from ..service.outages import of_ledger
+from ..service.books.outages import of_ledger
+from ..service.devices.maintaining import Announcement
 from ..units import parse_duration
 from .acts import Act, carry_out
 from .columns import print_table

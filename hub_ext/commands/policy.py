@@ -14,7 +14,7 @@ from ..lease import utc_text
 from ..ledger.beside import reading
 from ..ledger.generations import Generation
 from ..policy.load import loads
-from ..service.accepting import LEAST_DIGITS
+from ..service.rules.accepting import LEAST_DIGITS
 from .onsite import Onsite, add_reason, onsite, reason_of
 from .policyfile import leave_word, named, policy_verb, sum_of, tell_outcome, text_of, written
 from .replacing import patch

@@ -13,7 +13,7 @@ from pathlib import Path
 from ..errors import GpuCommonsError
 from ..i18n import _
 from ..ledger.beside import reading
-from ..service.consent import Consent, leave
+from ..service.rules.consent import Consent, leave
 from .onsite import Onsite, actor, add_verb
 from .replacing import patch, replace
 

@@ -15,7 +15,7 @@ from ..lease import Actor, MoveRow, MoveSheet, PoolName, ProjectName, ShareRow
 from ..ledger.beside import reading
 from ..policy.load import loads
 from ..service.api.sharing import MoveQuota
-from ..service.moving import Moves, sheet
+from ..service.books.moving import Moves, sheet
 from ..units import Units, quota_text
 from .acts import Act, carry_out
 from .columns import print_table

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from ..i18n import _
 from ..lease.monthreport import MonthReport
-from ..service.monthfiles import as_csv, as_html, as_text
+from ..service.pages.monthfiles import as_csv, as_html, as_text
 from .acts import asked, in_its_place
 from .files import write
 from .onsite import add_verb, onsite

@@ -16,8 +16,8 @@ from ..i18n import _
 from ..lease import Actor, When
 from ..lease.reserving import Reservation, ReservationWish
 from ..ledger.beside import reading
-from ..service.access import CLI_NAME, Caller
 from ..service.api.reservations import CallOff, Skip
+from ..service.basis.access import CLI_NAME, Caller
 from ..units import duration_text, gpus_text, parse_duration
 from .acts import Act, carry_out
 from .columns import print_table

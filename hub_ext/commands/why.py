@@ -16,7 +16,7 @@ from ..lease import Verdict, local_text
 from ..lease.why import Why, WhySheet
 from ..ledger.beside import reading
 from ..policy.load import loads
-from ..service.why import Look, about, explained
+from ..service.leasing.why import Look, about, explained
 from .acts import asked
 from .onsite import Onsite, add_state, onsite
 

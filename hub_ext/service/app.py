@@ -36,39 +36,37 @@ from ..ledger.store import Ledger
 from ..parent import watch_parent
 from ..policy.model import Policy
 from ..statedir import StateDir
-from . import (
-    anomalypage,
-    keeppage,
-    machine,
-    moneypages,
-    pages,
-    queuepage,
-    reservingpage,
-    sharepages,
-    sitepages,
-    switchpage,
-    upkeeppage,
-    valuepage,
-)
 from .api.figures import MetricsHandler
 from .api.frozen import Frozen
 from .api.routes import API, OPEN_ROUTES, ROUTES
-from .asking import PinChecks
-from .clock import Clock, wall_clock
-from .clockwatch import ClockWatch
-from .config import Settings
-from .governor import Governor
-from .hub import HubClient
-from .kueuework import KueueWork
-from .loops import Loops
-from .members import People
+from .basis import machine
+from .basis.clock import Clock, wall_clock
+from .basis.clockwatch import ClockWatch
+from .basis.hub import HubClient
+from .books.config import Settings
+from .core.governor import Governor
+from .core.runner import CoreRunner
+from .core.stream import Stream
+from .http.members import People
+from .http.sized import SizedApplication
+from .http.turns import listen, share_evenly
+from .http.web import NotFoundHandler
 from .openapi import OpenApiHandler
-from .runner import CoreRunner
-from .sized import SizedApplication
-from .stream import Stream
-from .turns import listen, share_evenly
-from .watch import PolicyFile, follow, look
-from .web import NotFoundHandler
+from .pages import anomalies as anomalypage
+from .pages import keep as keeppage
+from .pages import money as moneypages
+from .pages import overview as pages
+from .pages import reserving as reservingpage
+from .pages import shares as sharepages
+from .pages import sitewide as sitepages
+from .pages import switch as switchpage
+from .pages import upkeep as upkeeppage
+from .pages import value as valuepage
+from .pages import waiting as queuepage
+from .workers.asking import PinChecks
+from .workers.kueuework import KueueWork
+from .workers.loops import Loops
+from .workers.watch import PolicyFile, follow, look
 
 _LOG = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from ..i18n import _
 from ..lease import Problem
 from .api.route import Query, Route
 from .api.routes import API, OPEN_ROUTES, ROUTES
-from .web import OpenHandler
+from .http.web import OpenHandler
 
 _REF = "#/components/schemas/{model}"
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")

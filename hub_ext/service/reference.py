@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from .api.route import Route
 from .api.routes import API, OPEN_ROUTES, ROUTES
-from .config import ENVIRONMENT_PREFIX, GovernorConfig
+from .books.config import ENVIRONMENT_PREFIX, GovernorConfig
 from .openapi import document
 
 PAGES = ("settings", "api", "openapi")

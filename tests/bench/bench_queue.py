@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hub_ext.errors import RefusedError
 from hub_ext.lease import Ask, Choice, LeaseState, ProfileName, ServerKey, UserName, When
-from hub_ext.service.access import Caller
+from hub_ext.service.basis.access import Caller
 from hub_ext.service.sheets import waiting
 from tests.bench.table import Row, percentiles, timed
 from tests.support.governing import Site, site_in

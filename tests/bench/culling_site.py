@@ -33,14 +33,14 @@ from hub_ext.lease import (
     TeamName,
     UserName,
 )
-from hub_ext.service.floor import declared
-from hub_ext.service.hub import HubAnswer, HubClient
-from hub_ext.service.intents import work_intents
-from hub_ext.service.loops import Loops
-from hub_ext.service.reconcile import Reconciler
-from hub_ext.service.runner import CoreRunner
-from hub_ext.service.stream import Stream
-from hub_ext.service.turns import new_loop, share_evenly
+from hub_ext.service.basis.hub import HubAnswer, HubClient
+from hub_ext.service.books.floor import declared
+from hub_ext.service.core.runner import CoreRunner
+from hub_ext.service.core.stream import Stream
+from hub_ext.service.http.turns import new_loop, share_evenly
+from hub_ext.service.workers.intents import work_intents
+from hub_ext.service.workers.loops import Loops
+from hub_ext.service.workers.reconcile import Reconciler
 from tests.bench.gauge import Gauge
 from tests.bench.stub_hub import TOKEN, name_of
 from tests.support.governing import Site, site_in

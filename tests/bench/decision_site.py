@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from hub_ext.lease import Ask, Choice, ProfileName, ServerKey, UserName
-from hub_ext.service.turns import new_loop, share_evenly
+from hub_ext.service.http.turns import new_loop, share_evenly
 from tests.bench.stalls import Stalls, answer
 from tests.support.governing import site_in
 from tests.support.identities import door_to

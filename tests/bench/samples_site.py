@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from hub_ext.lease import Device, DeviceId, LeaseId, OpenLease, ServerKey, UserName
-from hub_ext.service.turns import new_loop, share_evenly
+from hub_ext.service.http.turns import new_loop, share_evenly
 from tests.bench.stalls import Stalls
 from tests.support.governing import Site, site_in
 from tests.support.identities import door_to

@@ -9,10 +9,10 @@ import pytest
 from hub_ext.kube.api import Api
 from hub_ext.kube.leaseless import Servers
 from hub_ext.policy.load import loads
-from hub_ext.service.gpuholders import LEASELESS
-from hub_ext.service.runner import CoreRunner
-from hub_ext.service.stream import Stream
-from hub_ext.service.unleasedgpus import Leaseless
+from hub_ext.service.core.runner import CoreRunner
+from hub_ext.service.core.stream import Stream
+from hub_ext.service.devices.gpuholders import LEASELESS
+from hub_ext.service.workers.unleasedgpus import Leaseless
 from tests.controlplane.plane import ControlPlane
 from tests.support.governing import POLICY, site_in
 

@@ -113,6 +113,7 @@ def test_the_doctor_finds_a_hub_that_is_well_and_names_what_is_not(hub: RealHub)
     assert {line.split()[1] for line in done.stdout.splitlines()} == {
         "hub", "settings", "packages", "state", "tokens",
         "governor", "proxy", "clock", "ledger", "policy", "kueue",
+        "readings", "notices",
     }  # fmt: skip
     assert "4 tokens are private, and the hub takes them" in done.stdout
     assert "the governor answers through the proxy at" in done.stdout

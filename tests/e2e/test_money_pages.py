@@ -14,7 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from hub_ext.lease import Actor
-from hub_ext.service import pages
+from hub_ext.service.pages import overview as pages
 from tests.support.aside import aside
 from tests.support.chromium import launched
 from tests.support.governing import Site

@@ -405,11 +405,12 @@ def test_all_commands_are_in_the_palette(lab: LabPage) -> None:
     for label in (
         "Show GPU Lease",
         "Extend GPU Lease…",
-        "Keep GPU Server",
         "Change GPU Profile…",
         "Save and Stop GPU Server…",
     ):
         expect(palette.get_by_text(label, exact=True)).to_be_visible()
+    priced = re.compile(r"^Keep GPU Server for .+ \(.+\)$")
+    expect(palette.get_by_text(priced)).to_be_visible()
     lab.page.keyboard.press("Escape")
     expect(palette).to_be_hidden()
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Page as Tab
 
 from hub_ext.advice import estimate, uses
 from hub_ext.lease import OfferSheet
-from hub_ext.service.pages import STATIC
+from hub_ext.service.pages.overview import STATIC
 from spawner.form import render
 from tests.spawner.test_form import page
 from tests.support.chromium import launched

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from hub_ext.lease import LeaseId, LeaseState
-from hub_ext.service.cull import Culler
-from hub_ext.service.steps import Step
+from hub_ext.service.workers.cull import Culler
+from hub_ext.service.workers.steps import Step
 from tests.support.small_core import PERIOD_S, SmallCore
 
 

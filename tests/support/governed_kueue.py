@@ -34,10 +34,10 @@ from hub_ext.lease import (
 from hub_ext.ledger.verify import verify
 from hub_ext.policy.capacity import capacity
 from hub_ext.policy.model import Policy
-from hub_ext.service.asking import answer
-from hub_ext.service.kueuework import KueueWork
-from hub_ext.service.runner import CoreRunner
-from hub_ext.service.stream import Stream
+from hub_ext.service.core.runner import CoreRunner
+from hub_ext.service.core.stream import Stream
+from hub_ext.service.workers.asking import answer
+from hub_ext.service.workers.kueuework import KueueWork
 
 from .fake_kueue import Body, FakeKueue
 from .governing import POLICY, START, Site, site_in

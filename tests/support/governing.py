@@ -32,9 +32,9 @@ from hub_ext.lease import (
 from hub_ext.ledger.samples import Samples
 from hub_ext.ledger.store import Ledger
 from hub_ext.policy.load import loads
-from hub_ext.service.config import GovernorConfig, Settings
-from hub_ext.service.floor import declared
-from hub_ext.service.governor import Governor
+from hub_ext.service.books.config import GovernorConfig, Settings
+from hub_ext.service.books.floor import declared
+from hub_ext.service.core.governor import Governor
 
 START = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 

@@ -54,7 +54,7 @@ OWNERS = {
 
 CLOCKS = (
     "hub_ext/service/app.py",
-    "hub_ext/service/clock.py",
+    "hub_ext/service/basis/clock.py",
     "hub_ext/telemetry/",
     "hub_ext/commands/",
     "labextension/",

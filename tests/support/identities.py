@@ -19,10 +19,10 @@ from tornado.web import HTTPError
 from hub_ext.errors import RefusedError, UnreachableError
 from hub_ext.lease import Environment
 from hub_ext.service.app import application
-from hub_ext.service.runner import CoreRunner
-from hub_ext.service.stream import Stream
-from hub_ext.service.turns import listen
-from hub_ext.service.web import BaseHandler
+from hub_ext.service.core.runner import CoreRunner
+from hub_ext.service.core.stream import Stream
+from hub_ext.service.http.turns import listen
+from hub_ext.service.http.web import BaseHandler
 from tests.support.governing import Site
 
 ACCESS = "access:services!service=gpu-commons"

@@ -17,8 +17,8 @@ from hub_ext.lease import (
     SampleBatch,
 )
 from hub_ext.policy.load import loads
-from hub_ext.service.cull import Culler
-from hub_ext.service.steps import Stop
+from hub_ext.service.workers.cull import Culler
+from hub_ext.service.workers.steps import Stop
 from tests.support.governing import POLICY, Site
 
 PERIOD_S = 120

@@ -24,7 +24,7 @@ from hub_ext.ledger.places import place
 from hub_ext.ledger.store import Ledger
 from hub_ext.ledger.verify import examine
 from hub_ext.policy.load import loads
-from hub_ext.service.governor import Governor
+from hub_ext.service.core.governor import Governor
 from tests.support.governing import POLICY, START, Site, settings_in
 from tests.support.ledger_crash import born, forked
 from tests.support.ledger_places import open_after_a_death

@@ -1,7 +1,7 @@
 """A site where something odd goes on for hours: minute by minute it is read, then looked at."""
 
 from hub_ext.lease import DeviceSample, ProcessSample, SampleBatch, StrayProcess
-from hub_ext.service.floor import declared
+from hub_ext.service.books.floor import declared
 from tests.support.governing import POLICY, Site
 
 GIB = 1024**3

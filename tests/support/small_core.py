@@ -34,10 +34,10 @@ from hub_ext.ledger.samples import Samples
 from hub_ext.ledger.store import Ledger
 from hub_ext.mig.geometry import declared_devices
 from hub_ext.policy.load import loads
-from hub_ext.service.config import GovernorConfig
-from hub_ext.service.governor import Governor
-from hub_ext.service.runner import CoreRunner
-from hub_ext.service.stream import Stream
+from hub_ext.service.books.config import GovernorConfig
+from hub_ext.service.core.governor import Governor
+from hub_ext.service.core.runner import CoreRunner
+from hub_ext.service.core.stream import Stream
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 PERIOD_S = 20.0

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from hub_ext.service.app import GovernorService
-from hub_ext.service.clock import wall_clock
-from hub_ext.service.config import GovernorConfig
+from hub_ext.service.basis.clock import wall_clock
+from hub_ext.service.books.config import GovernorConfig
 
 OFFSET = "STEPPED_GOVERNOR_OFFSET"
 """Variable that names the file; no file means no step."""

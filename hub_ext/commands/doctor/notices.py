@@ -8,9 +8,9 @@ from ...errors import PolicyError
 from ...i18n import _
 from ...policy.load import load
 from ...policy.model_notices import OutwardNotice
-from ...service.config import ENVIRONMENT_PREFIX
-from ...service.mailhook import MailServer, address_of
-from ...service.webhook import NotSentError, allowed, secret_in
+from ...service.books.config import ENVIRONMENT_PREFIX
+from ...service.workers.mailhook import MailServer, address_of
+from ...service.workers.webhook import NotSentError, allowed, secret_in
 from .findings import Finding, Look, ok, warn, wrong
 
 

@@ -26,10 +26,10 @@ from ...lease import (
     utc_text,
 )
 from ...ledger.beside import reading
-from ...service.adopting import Wanted
 from ...service.api.hands import ByHand, GrantByHand, MoveByHand, ProlongByHand
-from ...service.governor import Governor
-from ...service.hands import Destination
+from ...service.core.governor import Governor
+from ...service.leasing.adopting import Wanted
+from ...service.leasing.hands import Destination
 from ...units import parse_duration
 from ..acts import Act, carry_out
 from ..instants import instant, zone_of

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from ...errors import RefusedError
 from ...i18n import _
 from ...lease import Activity, ServerKey, ServerName, UserName
-from ..web import BaseHandler
+from ..http.web import BaseHandler
 from .leases import DEFAULT_SERVER
 
 MOST_BYTES = 4096

@@ -8,11 +8,11 @@ from ...i18n import _
 from ...lease import Actor
 from ...lease.anomalies import Anomaly, AnomalyAct, AnomalySheet
 from ...policy.model import Policy
-from ..access import Caller
-from ..anomalyacts import Deed, can
-from ..governor import Governor
-from ..refusals import not_allowed
-from ..web import BaseHandler
+from ..anomalies.acts import Deed, can
+from ..basis.access import Caller
+from ..basis.refusals import not_allowed
+from ..core.governor import Governor
+from ..http.web import BaseHandler
 from .hands import ByHand
 
 

@@ -7,10 +7,10 @@ from ...errors import RefusedError
 from ...i18n import _
 from ...lease import Ask, OfferSheet, Report, SampleBatch, UserName
 from ...policy.catalogue import Person
-from ..asking import AskerGoneError, PinChecks, answer
-from ..presence import has_left
-from ..refusals import not_allowed
-from ..web import LOG, BaseHandler
+from ..basis.presence import has_left
+from ..basis.refusals import not_allowed
+from ..http.web import LOG, BaseHandler
+from ..workers.asking import AskerGoneError, PinChecks, answer
 
 _LONGEST_ATTEMPT = 64
 

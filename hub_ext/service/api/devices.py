@@ -12,8 +12,8 @@ from pydantic import Field
 
 from ...i18n import _
 from ...lease import DeviceId, DeviceSheet, Place, ShortText, Spot
-from ..governor import Governor
-from ..web import BaseHandler
+from ..core.governor import Governor
+from ..http.web import BaseHandler
 from .hands import ByHand
 
 

@@ -9,9 +9,9 @@ from http import HTTPStatus
 
 from ...i18n import _
 from ...lease import ExemptionSheet
-from ..exempting import ExemptionWish
-from ..governor import Governor
-from ..web import BaseHandler
+from ..core.governor import Governor
+from ..http.web import BaseHandler
+from ..reclaim.exempting import ExemptionWish
 from .hands import ByHand
 
 

@@ -11,13 +11,13 @@ from http import HTTPStatus
 from ...errors import RefusedError
 from ...i18n import _
 from ...lease import Health, PolicyView, QueueSheet, Reason, Usage
-from .. import metrics
-from ..access import Caller
-from ..governor import Governor
-from ..loops import Beat
-from ..refusals import not_allowed
-from ..usage import Scope
-from ..web import BaseHandler, OpenHandler
+from ..basis.access import Caller
+from ..basis.refusals import not_allowed
+from ..core.governor import Governor
+from ..http import metrics
+from ..http.web import BaseHandler, OpenHandler
+from ..money.usage import Scope
+from ..workers.loops import Beat
 from .queries import stretch
 
 _MISSED, _SLACK_S = 3, 30.0

@@ -12,11 +12,11 @@ from pydantic import AwareDatetime, StringConstraints
 
 from ...i18n import _
 from ...lease import LeaseId, LeaseView, OpenLease, Value
-from ..access import Kind
-from ..adopting import Wanted
-from ..governor import Governor
-from ..hands import Destination
-from ..web import BaseHandler
+from ..basis.access import Kind
+from ..core.governor import Governor
+from ..http.web import BaseHandler
+from ..leasing.adopting import Wanted
+from ..leasing.hands import Destination
 
 ReasonText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 

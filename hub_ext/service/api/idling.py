@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 from ...i18n import _
 from ...lease.trying import SwitchOn
-from ..web import BaseHandler
+from ..http.web import BaseHandler
 from .hands import ByHand
 
 

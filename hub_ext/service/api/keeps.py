@@ -5,9 +5,9 @@ from http import HTTPStatus
 
 from ...i18n import _
 from ...lease.keeping import KeepGrantSheet
-from ..governor import Governor
-from ..keepgrants import KeepWish
-from ..web import BaseHandler
+from ..core.governor import Governor
+from ..http.web import BaseHandler
+from ..reclaim.keepgrants import KeepWish
 from .hands import ByHand
 from .sharing import may_lead
 

@@ -21,11 +21,11 @@ from ...lease import (
     UserName,
     Value,
 )
-from ..access import Caller
-from ..governor import Governor
-from ..refusals import lease_over, no_such_lease, not_yours
-from ..web import BaseHandler
-from ..words import stop_reason
+from ..basis.access import Caller
+from ..basis.refusals import lease_over, no_such_lease, not_yours
+from ..basis.words import stop_reason
+from ..core.governor import Governor
+from ..http.web import BaseHandler
 from .queries import whole_number
 
 DEFAULT_SERVER = "-"

@@ -9,9 +9,9 @@ from http import HTTPStatus
 
 from ...i18n import _
 from ...lease import MaintenanceSheet
-from ..governor import Governor
-from ..maintaining import Announcement
-from ..web import BaseHandler
+from ..core.governor import Governor
+from ..devices.maintaining import Announcement
+from ..http.web import BaseHandler
 from .hands import ByHand
 
 

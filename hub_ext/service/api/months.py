@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from ...i18n import _
 from ...lease.months import CorrectionWish
-from ..web import BaseHandler
+from ..http.web import BaseHandler
 from .hands import ByHand
 
 

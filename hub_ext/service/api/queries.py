@@ -6,7 +6,7 @@ from typing import Protocol
 
 from ...errors import RefusedError
 from ...i18n import _
-from ..windows import MOST_DAYS, window
+from ..basis.windows import MOST_DAYS, window
 
 DEFAULT_WINDOW = "30d"
 _DEFAULT_STRETCH = timedelta(days=30)

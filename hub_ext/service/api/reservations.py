@@ -16,11 +16,11 @@ from ...lease.reserving import (
 from ...policy.catalogue import Person, teams_of
 from ...policy.model import Policy
 from ...units import gpus_text
-from ..access import Caller
-from ..governor import Governor
-from ..members import groups_for
-from ..reserving import may_see
-from ..web import BaseHandler
+from ..basis.access import Caller
+from ..core.governor import Governor
+from ..http.members import groups_for
+from ..http.web import BaseHandler
+from ..reserving.making import may_see
 from .queries import whole_number
 from .route import Query, Route
 

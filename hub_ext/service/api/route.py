@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from ..web import BaseHandler
+from ..http.web import BaseHandler
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from ...i18n import _
 from ...lease import LimitSheet, MoveSheet, PoolName, ProjectName, ShortText, UserName
 from ...policy.catalogue import Person
 from ...units import parse_gpus
-from ..access import Caller
-from ..governor import Governor
-from ..moving import WantedMove
-from ..refusals import not_allowed
-from ..web import BaseHandler
+from ..basis.access import Caller
+from ..basis.refusals import not_allowed
+from ..books.moving import WantedMove
+from ..core.governor import Governor
+from ..http.web import BaseHandler
 from .hands import ByHand
 
 

@@ -12,11 +12,11 @@ from ...i18n import _
 from ...lease import LeaseId
 from ...lease.spend import SpendDimension, SpendSheet
 from ...reports.spend import DIMENSIONS
-from ..governor import Governor
-from ..leasefacts import AT_ONCE
-from ..spending import Stretch
-from ..usage import Scope
-from ..web import BaseHandler
+from ..books.leasefacts import AT_ONCE
+from ..core.governor import Governor
+from ..http.web import BaseHandler
+from ..money.spending import Stretch
+from ..money.usage import Scope
 from .figures import scope_of
 from .frozen import Frozen, cursor, digest, read_cursor
 from .queries import stretch, whole_number

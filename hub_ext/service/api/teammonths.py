@@ -4,8 +4,8 @@ from datetime import datetime
 
 from ...i18n import _
 from ...lease.monthreport import MonthReport
-from ..governor import Governor
-from ..web import BaseHandler
+from ..core.governor import Governor
+from ..http.web import BaseHandler
 from .figures import scope_of
 
 

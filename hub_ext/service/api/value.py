@@ -7,9 +7,9 @@ from ...i18n import _
 from ...lease import LeaseId, OpenLease
 from ...lease.value import LeaseValue, ValueWish
 from ...policy.model import Policy
-from ..access import Caller
-from ..governor import Governor
-from ..refusals import not_yours
+from ..basis.access import Caller
+from ..basis.refusals import not_yours
+from ..core.governor import Governor
 from .leases import LeaseDoor, visible
 
 

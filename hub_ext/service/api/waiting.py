@@ -16,12 +16,12 @@ from ...lease import (
     When,
 )
 from ...policy.catalogue import Person
-from ..access import Caller
-from ..asking import PinChecks
-from ..changing import sheet
-from ..governor import Governor
-from ..refusals import not_yours
-from ..runner import CoreRunner
+from ..basis.access import Caller
+from ..basis.refusals import not_yours
+from ..core.governor import Governor
+from ..core.runner import CoreRunner
+from ..leasing.changing import sheet
+from ..workers.asking import PinChecks
 from .leases import LeaseDoor, own, visible
 
 

@@ -4,9 +4,9 @@ from datetime import datetime
 
 from ...i18n import _
 from ...lease.waits import WaitSheet
-from ..governor import Governor
-from ..refusals import not_allowed
-from ..web import BaseHandler
+from ..basis.refusals import not_allowed
+from ..core.governor import Governor
+from ..http.web import BaseHandler
 
 
 class WaitsHandler(BaseHandler):

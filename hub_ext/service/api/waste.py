@@ -7,8 +7,8 @@ from typing import get_args
 from ...errors import RefusedError
 from ...i18n import _
 from ...lease.waste import WasteDimension, WasteSheet
-from ..governor import Governor
-from ..web import BaseHandler
+from ..core.governor import Governor
+from ..http.web import BaseHandler
 from .figures import scope_of
 from .queries import stretch
 

@@ -4,9 +4,9 @@ from datetime import datetime
 
 from ...i18n import _
 from ...lease.why import WhySheet
-from ..governor import Governor
-from ..web import BaseHandler
-from ..why import about
+from ..core.governor import Governor
+from ..http.web import BaseHandler
+from ..leasing.why import about
 
 
 class WhyHandler(BaseHandler):

@@ -9,8 +9,8 @@ from datetime import datetime
 from ...i18n import _
 from ...lease import Value
 from ...lease.worth import DearSheet
-from ..governor import Governor
-from ..worth import BY
+from ..core.governor import Governor
+from ..money.worth import BY
 from .queries import whole_number
 from .spend import Asked, SpendDoor
 

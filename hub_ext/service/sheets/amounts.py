@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ...i18n import _
 from ...lease import Amount, UsageRow, UsageSum
 from ...metering import footed
-from .. import formats
+from ..books import formats
 
 CENTS = 2
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ...i18n import _
 from ...lease.anomalies import Anomaly, AnomalyAct, AnomalyKind, AnomalySheet
 from ...units import bytes_text, gpus_text, money_text
-from .. import formats
+from ..books import formats
 
 
 @dataclass(frozen=True)

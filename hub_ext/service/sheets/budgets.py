@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from ...i18n import _
 from ...lease.budgets import BudgetRow
-from .. import formats
-from ..budgetrows import act_words
+from ..books import formats
+from ..money.budgetrows import act_words
 
 MOST_ROWS = 200
 """Budgets that are listed, those spent most first; the limits page has one's own."""

@@ -4,7 +4,7 @@ from ...i18n import _
 from ...lease.worth import Change, ChangeSheet
 from ...metering import footed
 from ...units import money_text
-from .. import formats
+from ..books import formats
 from . import amounts
 
 MOST_CHANGES = 8

@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from ...admission.offer import model_title
 from ...i18n import _
 from ...policy.prices import local_day
-from ..filters import KINDS, NONE, Filters, Offered
+from .narrowing import KINDS, NONE, Filters, Offered
 
 MONTHS_BACK = 13
 """Months that are offered: a year and the one that goes on."""

@@ -4,7 +4,7 @@ from ...admission.offer import model_title
 from ...i18n import _
 from ...lease.fleet import FleetRow, FleetSheet
 from ...lease.usage import Amount
-from .. import formats
+from ..books import formats
 from . import amounts
 from .laid import shares
 

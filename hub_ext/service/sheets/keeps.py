@@ -5,7 +5,7 @@ from datetime import timedelta
 from ...i18n import _
 from ...lease.keeping import KeepGrantSheet
 from ...units import duration_text
-from .. import formats
+from ..books import formats
 
 
 def sheet(grants: KeepGrantSheet) -> dict[str, object]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ...i18n import _
 from ...lease import BatchLoad
 from ...units import gpus_text
-from .. import formats
+from ..books import formats
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,12 @@ from ...reports.days import Stack, largest, stacked
 from ...reports.figures import MOST_SERIES
 from ...reports.spend import UNKNOWN, Part, Piece
 from ...units import money_text
-from .. import formats
-from ..filters import NONE, Filters, Offered, check, offered
-from ..grounds import Ground
-from ..spending import owners_of
-from ..usage import agreeing
+from ..books import formats
+from ..money.grounds import Ground
+from ..money.spending import owners_of
+from ..money.usage import agreeing
 from . import amounts
+from .narrowing import NONE, Filters, Offered, check, offered
 from .rows import busy_of
 
 _PERCENT = 100

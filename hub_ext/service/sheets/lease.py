@@ -7,14 +7,14 @@ from ...i18n import _
 from ...lease import LeaseView, OpenLease, Posting, Verdict
 from ...metering import SITE, WAIVED, footed
 from ...policy.model import Policy
-from .. import formats
-from ..dossier import MOST_EVENTS, Dossier
-from ..tickets import WAITS
-from ..words import cause_words, notice_words
+from ..basis.words import cause_words, notice_words
+from ..books import formats
+from ..leasing.dossier import MOST_EVENTS, Dossier
+from ..leasing.timeline import timeline
+from ..queueing.tickets import WAITS
 from . import starving
 from .amounts import CENTS
 from .rows import busy_now
-from .timeline import timeline
 
 
 def sheet(file: Dossier, policy: Policy | None) -> dict[str, object]:

@@ -11,16 +11,16 @@ from ...lease.reserving import Reservation
 from ...policy.catalogue import Person, teams_of
 from ...policy.model import IdleRule, Policy
 from ...units import duration_text
-from .. import formats
-from ..access import Caller
-from ..filters import Filters, Offered
-from ..governor import Governor
-from ..grounds import Ground
-from ..tickets import WAITS
-from ..usage import Scope
+from ..basis.access import Caller
+from ..books import formats
+from ..core.governor import Governor
+from ..money.grounds import Ground
+from ..money.usage import Scope
+from ..queueing.tickets import WAITS
 from . import amounts, budgets, spendviews, upkeep
 from .filters import sheet as filters_sheet
 from .laid import lay, standing
+from .narrowing import Filters, Offered
 from .reserving import state_words
 from .rows import LeaseRow, QuotaRow, Tile, lease_row, quota_rows, usage_lines
 from .upkeep import Upkeep

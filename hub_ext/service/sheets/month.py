@@ -10,7 +10,7 @@ from ...reports import svg
 from ...reports.days import Stack, largest
 from ...reports.figures import MOST_SERIES
 from ...units import money_text
-from .. import formats
+from ..books import formats
 from . import amounts
 from .laid import busy_words, days_table, gpu_title, shares, stack_words
 

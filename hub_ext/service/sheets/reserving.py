@@ -12,11 +12,11 @@ from ...policy.catalogue import Person, may_choose, teams_of
 from ...policy.model import Policy, flavor_kind
 from ...reservation import instant_of, occurrences
 from ...units import duration_text
-from .. import formats
-from ..access import Caller
 from ..api.reservations import sheet_of
-from ..governor import Governor
-from ..reserving import may_reserve
+from ..basis.access import Caller
+from ..books import formats
+from ..core.governor import Governor
+from ..reserving.making import may_reserve
 
 _DAYS = 7
 _MOST_DAYS = 366

@@ -11,9 +11,9 @@ from ...i18n import _
 from ...lease import DeviceReading, LeaseView, OpenLease, Usage, UsageRow, UsageSum
 from ...lease.reserving import UNUSED
 from ...policy.model import Policy
-from .. import formats
-from ..restcharges import lease_of
-from ..words import cause_words, notice_words
+from ..basis.words import cause_words, notice_words
+from ..books import formats
+from ..books.restcharges import lease_of
 from . import starving
 from .amounts import column, of_row
 

@@ -3,7 +3,7 @@
 from ...i18n import _
 from ...lease import MoveRow, MoveSheet, ShareRow
 from ...policy.model import Policy
-from .. import formats
+from ..books import formats
 
 
 def sheet(found: MoveSheet, policy: Policy) -> dict[str, object]:

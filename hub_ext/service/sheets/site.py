@@ -21,9 +21,9 @@ from ...lease.trying import TrialSheet
 from ...lease.waits import WaitSheet
 from ...ledger.generations import Generation
 from ...policy.model import Policy
-from .. import formats
-from ..governor import Governor
-from ..unenforced import DayRow as UnenforcedRow
+from ..books import formats
+from ..core.governor import Governor
+from ..rules.unenforced import DayRow as UnenforcedRow
 from . import budgets, kueue, trials, upkeep, waits
 from .gpus import Drawing, drawing
 from .rows import lease_row

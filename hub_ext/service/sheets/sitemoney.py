@@ -14,8 +14,8 @@ from ...reports.days import Stack, largest
 from ...reports.figures import MOST_SERIES, stacked_money
 from ...reports.repricing import Moved, Wish, repriced
 from ...units import money_text
-from .. import formats
-from ..sitemoney import SiteMoney
+from ..books import formats
+from ..money.sitemoney import SiteMoney
 from . import amounts
 from .laid import plain_money, shares, stack_words
 from .rows import Tile

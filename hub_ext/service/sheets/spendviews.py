@@ -6,8 +6,8 @@ from ...i18n import _
 from ...lease.waits import WaitSheet
 from ...reports.figures import stacked_money
 from ...reports.spend import UNKNOWN
-from .. import formats
-from ..words import cause_words
+from ..basis.words import cause_words
+from ..books import formats
 from .laid import (
     Laid,
     SpendLine,

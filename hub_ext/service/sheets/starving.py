@@ -2,7 +2,7 @@
 
 from ...i18n import _
 from ...lease import WaitsFor
-from .. import formats
+from ..books import formats
 
 _KEYS = {"short": "noticed", "ample": "quiet", "unknown": "unknown"}
 """How each state of a counter is drawn."""

@@ -15,17 +15,17 @@ from ...lease.worth import ChangeSheet
 from ...policy.model import Policy
 from ...reports.figures import HeldBar, held_against_utilised
 from ...reports.tables import Dimension
-from .. import formats
-from ..filters import Filters, Offered
-from ..governor import Governor
-from ..grounds import Ground
-from ..outlooks import TeamMoney
-from ..spending import Stretch
-from ..usage import Scope
+from ..books import formats
+from ..core.governor import Governor
+from ..money.grounds import Ground
+from ..money.outlooks import TeamMoney
+from ..money.spending import Stretch
+from ..money.usage import Scope
 from . import amounts, budgets, changes, keeps, shares, spendviews, teamhead, waits, waste, wasted
 from .filters import sheet as filters_sheet
 from .filters import words as narrowed_words
 from .laid import Laid, lay
+from .narrowing import Filters, Offered
 from .rows import (
     UsageLine,
     busy_share,

@@ -10,8 +10,8 @@ from ...lease.outlook import TeamOutlook
 from ...reports.burndown import BurnDown
 from ...reports.figures import burned_down
 from ...units import money_text
-from .. import formats
-from ..outlooks import TeamMoney
+from ..books import formats
+from ..money.outlooks import TeamMoney
 from . import amounts
 from .laid import Laid, standing
 from .rows import Tile

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ...i18n import _, ngettext
 from ...lease.trying import IdleTrial, TrialPerson, TrialSheet, WouldStop
-from .. import formats
+from ..books import formats
 
 
 def sheet(trials: TrialSheet) -> Mapping[str, object]:

@@ -8,8 +8,8 @@ from ...admission.announced import maintenance_words
 from ...i18n import _
 from ...lease import Device, Exemption, Maintenance, OpenLease, Place
 from ...policy.model import Policy
-from .. import formats
-from ..governor import Governor
+from ..books import formats
+from ..core.governor import Governor
 
 
 @dataclass(frozen=True)

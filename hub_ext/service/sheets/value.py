@@ -4,7 +4,7 @@ from typing import get_args
 
 from ...i18n import _
 from ...lease.value import MOST_PURPOSE, LeaseValue, Outcome
-from .. import formats
+from ..books import formats
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 

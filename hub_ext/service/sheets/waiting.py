@@ -10,10 +10,10 @@ from ...lease.why import Why
 from ...policy.catalogue import Person
 from ...policy.model import Policy
 from ...units import gpus_text
-from .. import formats
-from ..access import Caller
-from ..governor import Governor
-from ..why import about
+from ..basis.access import Caller
+from ..books import formats
+from ..core.governor import Governor
+from ..leasing.why import about
 
 _UP = frozenset({LeaseState.starting, LeaseState.running, LeaseState.noticed})
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ...i18n import _
 from ...lease.waits import Quantiles, WaitRow, WaitSheet
 from ...policy.model import Policy
-from .. import formats
+from ..books import formats
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from ...i18n import _
 from ...lease.waste import SavedRow, WasteKind, WasteRow, WasteSheet
-from .. import formats
+from ..books import formats
 from . import amounts
 from .laid import shares
 

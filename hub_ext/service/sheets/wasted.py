@@ -8,7 +8,7 @@ from ...i18n import _
 from ...lease import LeaseId, LeaseView
 from ...lease.anomalies import Anomaly, AnomalyKind
 from ...lease.showing import VerdictState
-from .. import formats
+from ..books import formats
 from . import anomalies
 
 KINDS: tuple[AnomalyKind, ...] = ("hoarding", "never_used", "forgotten", "gaming")

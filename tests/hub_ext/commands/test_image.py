@@ -9,7 +9,7 @@ import pytest
 from hub_ext.cli import main
 from hub_ext.policy.load import loads
 from hub_ext.policy.model import EnvironmentPin
-from hub_ext.service.consent import found
+from hub_ext.service.rules.consent import found
 from hub_ext.statedir import StateDir
 from tests.support.governing import POLICY, Site, site_in
 from tests.support.registry import RealRegistry

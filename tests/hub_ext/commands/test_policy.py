@@ -15,10 +15,10 @@ from hub_ext.commands.replacing import patch, replace
 from hub_ext.ledger.beside import reading
 from hub_ext.ledger.samples import Samples
 from hub_ext.ledger.store import Ledger
-from hub_ext.service.governor import Governor
-from hub_ext.service.runner import CoreRunner
-from hub_ext.service.stream import Stream
-from hub_ext.service.watch import PolicyFile, look
+from hub_ext.service.core.governor import Governor
+from hub_ext.service.core.runner import CoreRunner
+from hub_ext.service.core.stream import Stream
+from hub_ext.service.workers.watch import PolicyFile, look
 from hub_ext.statedir import StateDir
 from tests.support.governing import POLICY, Site, site_in
 

@@ -1,14 +1,16 @@
 """A step of a budget is put on the record once a period, whatever is done and however often."""
 
 from collections import Counter
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hub_ext.errors import RefusedError
 from hub_ext.lease import Grant
-from hub_ext.service.budgetrecord import REACHED
+from hub_ext.service.books.budgetrecord import REACHED
 from tests.support.governing import POLICY, Site, site_in
 
 STEPS = """\
@@ -65,7 +67,8 @@ def test_property_14_each_threshold_fires_once_a_period_also_over_restarts(
             site.later(1)
             match act:
                 case "run" if not grants:
-                    grants.append(site.run("vera"))
+                    with suppress(RefusedError):
+                        grants.append(site.run("vera"))
                 case "stop" if grants:
                     site.stop(grants.pop())
                 case "restart":

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hub_ext.lease import ServerKey, ServerName, UserName
-from hub_ext.service.access import ADMIN, ASK, SAMPLES, Caller, caller_of
+from hub_ext.service.basis.access import ADMIN, ASK, SAMPLES, Caller, caller_of
 
 
 def model(*scopes: str, kind: str = "user", name: str = "vera", **more: object) -> Caller:

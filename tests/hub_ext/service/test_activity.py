@@ -8,7 +8,7 @@ import pytest
 
 from hub_ext.errors import RefusedError
 from hub_ext.lease import Activity, Grant, OpenLease
-from hub_ext.service.activity import STALE, Activities
+from hub_ext.service.books.activity import STALE, Activities
 from tests.support.governing import Site, site_in
 
 NOW = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)

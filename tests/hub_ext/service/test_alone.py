@@ -14,10 +14,10 @@ from hub_ext.lease import Choice, Grant, LeaseState, OpenLease, Posting, When
 from hub_ext.lease.reserving import ReservationWish
 from hub_ext.mig.geometry import device_units
 from hub_ext.policy.prices import PriceSpan
-from hub_ext.service.access import Caller
-from hub_ext.service.restcharges import summed
+from hub_ext.service.basis.access import Caller
+from hub_ext.service.books.restcharges import summed
+from hub_ext.service.money.usage import Scope
 from hub_ext.service.sheets.rows import usage_lines
-from hub_ext.service.usage import Scope
 from tests.support.governing import START, Site
 from tests.support.ledger_places import ENGINES
 from tests.support.true_site import true_site

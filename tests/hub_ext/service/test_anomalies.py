@@ -22,10 +22,10 @@ from hub_ext.lease import (
     UserName,
 )
 from hub_ext.lease.anomalies import Anomaly, AnomalyAct
-from hub_ext.service import anomalycore
-from hub_ext.service.anomalyacts import Deed
-from hub_ext.service.cull import Culler
-from hub_ext.service.strangers import Stranger
+from hub_ext.service.anomalies.acts import Deed
+from hub_ext.service.core import anomaly as anomalycore
+from hub_ext.service.leasing.strangers import Stranger
+from hub_ext.service.workers.cull import Culler
 from tests.support.governing import POLICY, Site, site_in
 from tests.support.odd_site import GIB, LONG, MINUTE, look, pass_time
 

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from hub_ext.lease import Cause
 from hub_ext.policy.load import loads
-from hub_ext.service import metrics
+from hub_ext.service.http import metrics
 from tests.hub_ext.service.test_pages import PEOPLE, Shown, shown, words
 from tests.support.governing import Site, site_in
 from tests.support.odd_site import GIB, LONG, look, pass_time

@@ -18,8 +18,8 @@ from hub_ext.lease import (
 from hub_ext.ledger.samples import Samples
 from hub_ext.ledger.store import Ledger
 from hub_ext.policy.catalogue import Person
-from hub_ext.service.attempts import UncheckedError
-from hub_ext.service.governor import Governor
+from hub_ext.service.core.governor import Governor
+from hub_ext.service.leasing.attempts import UncheckedError
 from tests.support.governing import POLICY, START, Site, settings_in
 
 

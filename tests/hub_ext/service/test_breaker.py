@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hub_ext.lease import LeaseId
 from hub_ext.policy.model import IdleStops
-from hub_ext.service import breaker as rules
-from hub_ext.service.breaker import CALM_PASSES, Breaker, Sight, release, stops_a_pass, words
+from hub_ext.service.books import breaker as rules
+from hub_ext.service.books.breaker import CALM_PASSES, Breaker, Sight, release, stops_a_pass, words
 from tests.support.small_core import NOON
 
 OPEN = Breaker()

@@ -8,12 +8,12 @@ import pytest
 from hub_ext.cli import main
 from hub_ext.lease import Cause, Event, Grant, LeaseState, Notice
 from hub_ext.policy.load import loads
-from hub_ext.service.budgetclosure import BUDGET_SPENT
-from hub_ext.service.budgetrecord import REACHED
-from hub_ext.service.budgetsteps import BUDGET_ADVICE
-from hub_ext.service.cull import Culler
-from hub_ext.service.stops import give_notice
-from hub_ext.service.unenforced import DayRow
+from hub_ext.service.books.budgetclosure import BUDGET_SPENT
+from hub_ext.service.books.budgetrecord import REACHED
+from hub_ext.service.money.budgetsteps import BUDGET_ADVICE
+from hub_ext.service.reclaim.stops import give_notice
+from hub_ext.service.rules.unenforced import DayRow
+from hub_ext.service.workers.cull import Culler
 from tests.support.governing import POLICY, START, Site, site_in
 
 ENFORCE = POLICY.replace("idle: enforce", "idle: observe, budget: enforce")

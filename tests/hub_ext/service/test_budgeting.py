@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hub_ext.errors import RefusedError
 from hub_ext.lease import GOVERNOR, Cause, Grant, Reason, When
 from hub_ext.lease.budgets import Used
-from hub_ext.service.budgeting import Budgets
+from hub_ext.service.books.budgeting import Budgets
 from tests.support.governing import POLICY, START, Site, site_in
 
 MONEY = """\

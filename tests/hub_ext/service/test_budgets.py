@@ -21,9 +21,9 @@ from hub_ext.lease import (
 )
 from hub_ext.policy.catalogue import Person
 from hub_ext.policy.load import loads
-from hub_ext.service.runner import CoreRunner
-from hub_ext.service.stream import Stream
-from hub_ext.service.unenforced import DayRow
+from hub_ext.service.core.runner import CoreRunner
+from hub_ext.service.core.stream import Stream
+from hub_ext.service.rules.unenforced import DayRow
 from tests.support.governing import GROUPS, POLICY, START, Site, site_in
 
 ENFORCE = POLICY.replace("idle: enforce", "idle: enforce, budget: enforce")

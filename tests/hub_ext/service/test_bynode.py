@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hub_ext.lease import LeaseId
-from hub_ext.service.bynode import ByNode
+from hub_ext.service.books.bynode import ByNode
 from tests.support.governing import site_in
 
 

@@ -21,10 +21,10 @@ from hub_ext.lease import (
 )
 from hub_ext.lease.why import Holder
 from hub_ext.policy.load import Loaded, loads
-from hub_ext.service.calling_in import WOULD_CALL
-from hub_ext.service.sheets.timeline import what_happened
-from hub_ext.service.stops import STOP
-from hub_ext.service.why import about
+from hub_ext.service.leasing.timeline import what_happened
+from hub_ext.service.leasing.why import about
+from hub_ext.service.queueing.calling_in import WOULD_CALL
+from hub_ext.service.reclaim.stops import STOP
 from tests.support.governing import POLICY, Site
 
 NOTICE_S, SAFE_S = 900, 1800

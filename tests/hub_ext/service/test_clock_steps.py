@@ -9,7 +9,7 @@ import pytest
 from hub_ext.lease import Cause, Grant, LeaseState
 from hub_ext.ledger.store import FILE
 from hub_ext.ledger.verify import verify
-from hub_ext.service.cull import Culler
+from hub_ext.service.workers.cull import Culler
 from tests.support.governing import START, Site, site_in
 
 

@@ -17,7 +17,7 @@ from hub_ext.lease import (
     Reason,
     SampleBatch,
 )
-from hub_ext.service.cull import Culler
+from hub_ext.service.workers.cull import Culler
 from tests.support.governing import START, Site, site_in
 
 PERIOD_S = 5.0

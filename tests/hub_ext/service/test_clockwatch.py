@@ -11,9 +11,9 @@ from hub_ext.lease import Grant
 from hub_ext.ledger.store import FILE
 from hub_ext.ledger.verify import verify
 from hub_ext.metering import WAIVED
-from hub_ext.service.clockwatch import ClockWatch
-from hub_ext.service.runner import CoreRunner
-from hub_ext.service.stream import Stream
+from hub_ext.service.basis.clockwatch import ClockWatch
+from hub_ext.service.core.runner import CoreRunner
+from hub_ext.service.core.stream import Stream
 from tests.support.governing import START, Site, site_in
 
 

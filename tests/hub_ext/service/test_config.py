@@ -4,7 +4,7 @@ import pytest
 from traitlets.config import Config
 
 from hub_ext.errors import PolicyError
-from hub_ext.service.config import GovernorConfig
+from hub_ext.service.books.config import GovernorConfig
 
 
 def test_variables_set_what_the_file_leaves_open() -> None:

@@ -19,8 +19,8 @@ from hub_ext.lease import (
     VerdictState,
 )
 from hub_ext.policy.model import Policy
-from hub_ext.service.cull import Culler
-from hub_ext.service.steps import Announce, KeepOn, Step, Stop, Withdraw, step
+from hub_ext.service.workers.cull import Culler
+from hub_ext.service.workers.steps import Announce, KeepOn, Step, Stop, Withdraw, step
 from tests.support.culling import Passes
 from tests.support.ledger_parts import a_lease
 from tests.support.small_core import NOON, PERIOD_S, RULES, SmallCore

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hub_ext.lease import Activity, Cause, LeaseState, OpenLease
-from hub_ext.service.cull import Culler
+from hub_ext.service.workers.cull import Culler
 from tests.support.small_core import SmallCore
 
 MINUTE = 60

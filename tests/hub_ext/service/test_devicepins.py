@@ -14,9 +14,9 @@ from hub_ext.lease.reserving import ReservationWish
 from hub_ext.ledger.verify import verify
 from hub_ext.policy.load import loads
 from hub_ext.policy.room import open_to
-from hub_ext.service.access import Caller
-from hub_ext.service.floor import declared
-from hub_ext.service.pinbook import PINNED
+from hub_ext.service.basis.access import Caller
+from hub_ext.service.books.floor import declared
+from hub_ext.service.books.pinbook import PINNED
 from tests.support.governing import POLICY, Site, site_in
 
 PINS = (

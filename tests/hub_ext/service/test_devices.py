@@ -21,8 +21,8 @@ from hub_ext.lease import (
     Spot,
 )
 from hub_ext.policy.load import loads
-from hub_ext.service.cull import Culler
-from hub_ext.service.floor import declared
+from hub_ext.service.books.floor import declared
+from hub_ext.service.workers.cull import Culler
 from tests.support.governing import START, Site, site_in
 
 ROOT = Actor(kind="user", name="root", admin=True)

@@ -15,10 +15,10 @@ import psutil
 import pytest
 
 from hub_ext.lease import Cause, LeaseState, Liveness, OpenLease, ProcessRef, ReportKind
-from hub_ext.service import machine
-from hub_ext.service.config import GovernorConfig
-from hub_ext.service.ending import work_endings
-from hub_ext.service.forgotten import END, SIGNALLED
+from hub_ext.service.basis import machine
+from hub_ext.service.books.config import GovernorConfig
+from hub_ext.service.leasing.forgotten import END, SIGNALLED
+from hub_ext.service.workers.ending import work_endings
 from tests.support.small_core import SmallCore
 
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "

@@ -9,8 +9,8 @@ import pytest
 
 from hub_ext.errors import RefusedError
 from hub_ext.lease import Actor, ExemptionSheet, LeaseId, LeaseState, Liveness, OpenLease
-from hub_ext.service.cull import Culler
-from hub_ext.service.exempting import ExemptionWish
+from hub_ext.service.reclaim.exempting import ExemptionWish
+from hub_ext.service.workers.cull import Culler
 from tests.support.small_core import PERIOD_S, SmallCore
 
 IDLE = {"gpus": {"applies": ["gpu", "mig"], "limit": "10m", "notice": "2m", "start_grace": "1m"}}

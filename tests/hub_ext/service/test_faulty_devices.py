@@ -22,9 +22,9 @@ from hub_ext.lease import (
 from hub_ext.ledger.store import FILE
 from hub_ext.ledger.verify import verify
 from hub_ext.metering import WAIVED
-from hub_ext.service.cull import Culler
-from hub_ext.service.floor import declared
+from hub_ext.service.books.floor import declared
 from hub_ext.service.sheets.lease import sheet
+from hub_ext.service.workers.cull import Culler
 from tests.support.governing import START, Site, site_in
 
 ROOT = Actor(kind="user", name="root", admin=True)

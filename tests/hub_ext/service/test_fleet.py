@@ -12,7 +12,7 @@ import pytest
 from hub_ext.lease import Actor
 from hub_ext.lease.fleet import FleetRow, FleetSheet
 from hub_ext.policy.load import loads
-from hub_ext.service.maintaining import Announcement
+from hub_ext.service.devices.maintaining import Announcement
 from tests.support.governing import POLICY, START, Site, site_in
 
 ADA = Actor(kind="user", name="ada", admin=True)

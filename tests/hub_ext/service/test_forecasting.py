@@ -6,7 +6,7 @@ import pytest
 
 from hub_ext.lease import Forecast, Offer, OpenLease, Standing, Ticket, UserName
 from hub_ext.policy.catalogue import Person
-from hub_ext.service import pastleases
+from hub_ext.service.books import pastleases
 from tests.support.governing import GROUPS, Site
 
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from hub_ext.lease import LeaseState, Standing
-from hub_ext.service import formats
+from hub_ext.service.books import formats
 
 AT = datetime(2026, 11, 30, 14, 5, 9, tzinfo=UTC)
 

@@ -28,9 +28,9 @@ from hub_ext.ledger.places import place
 from hub_ext.ledger.verify import examine
 from hub_ext.metering import charge
 from hub_ext.policy.prices import PriceSpan
-from hub_ext.service.adopting import Wanted
-from hub_ext.service.hands import Destination
-from hub_ext.service.strangers import Stranger
+from hub_ext.service.leasing.adopting import Wanted
+from hub_ext.service.leasing.hands import Destination
+from hub_ext.service.leasing.strangers import Stranger
 from tests.support.governing import Site
 from tests.support.ledger_parts import NOON, a_lease
 

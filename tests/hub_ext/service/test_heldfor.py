@@ -24,8 +24,8 @@ from hub_ext.lease import (
     VerdictState,
     WatchItem,
 )
-from hub_ext.service.cull import Culler
-from hub_ext.service.usage import Scope
+from hub_ext.service.money.usage import Scope
+from hub_ext.service.workers.cull import Culler
 from tests.hub_ext.service.test_timeshares import POLICY as TURNS
 from tests.support.governing import POLICY, Site, site_in
 

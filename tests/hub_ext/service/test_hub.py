@@ -6,7 +6,7 @@ import pytest
 
 from hub_ext.errors import UnreachableError
 from hub_ext.lease import ServerKey, ServerName, UserName
-from hub_ext.service.hub import HubAnswer, HubClient, HubSaid, HubServer
+from hub_ext.service.basis.hub import HubAnswer, HubClient, HubSaid, HubServer
 from tests.support.small_hub import TOKEN, SmallHub
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from hub_ext.errors import RefusedError
 from hub_ext.idle import Readings
 from hub_ext.lease import Activity, Actor, Cause, LeaseId, LeaseState, Liveness, OpenLease
 from hub_ext.lease.trying import IdleTrial
-from hub_ext.service.governor import Governor
+from hub_ext.service.core.governor import Governor
 from tests.support.culling import Passes
 from tests.support.small_core import SmallCore
 

@@ -9,10 +9,10 @@ import pytest
 
 from hub_ext.errors import RefusedError
 from hub_ext.lease import Actor, Cause, LeaseState, Spot
-from hub_ext.service import metrics
-from hub_ext.service.config import GovernorConfig
-from hub_ext.service.governor import Governor
-from hub_ext.service.idleholds import of_ledger
+from hub_ext.service.books.config import GovernorConfig
+from hub_ext.service.core.governor import Governor
+from hub_ext.service.http import metrics
+from hub_ext.service.reclaim.idleholds import of_ledger
 from tests.support.culling import Passes
 from tests.support.small_core import SmallCore
 

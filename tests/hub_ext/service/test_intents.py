@@ -9,10 +9,10 @@ import pytest
 
 from hub_ext.errors import UnreachableError
 from hub_ext.lease import GOVERNOR, Cause, LeaseState, Liveness, ProcessRef, Reason, ServerKey
-from hub_ext.service.hub import HubAnswer, HubClient, HubSaid, HubServer
-from hub_ext.service.intents import MOST_AT_ONCE, work_intents
-from hub_ext.service.runner import CoreRunner
-from hub_ext.service.stream import Stream
+from hub_ext.service.basis.hub import HubAnswer, HubClient, HubSaid, HubServer
+from hub_ext.service.core.runner import CoreRunner
+from hub_ext.service.core.stream import Stream
+from hub_ext.service.workers.intents import MOST_AT_ONCE, work_intents
 from tests.support.governing import Site, site_in
 
 WHY = Reason(code="idle", message="It is idle.")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hub_ext.errors import RefusedError
 from hub_ext.lease import Actor, Cause, Grant, LeaseState, Notice, Reason, UserName
 from hub_ext.lease.keeping import KeepGrantSheet, KeepSheet
-from hub_ext.service.keepbook import GRANTED, KEPT
-from hub_ext.service.keepgrants import KeepWish
+from hub_ext.service.books.keepbook import GRANTED, KEPT
+from hub_ext.service.reclaim.keepgrants import KeepWish
 from tests.support.governing import POLICY, Site, site_in
 
 VERA = Actor(kind="user", name="vera")

@@ -7,7 +7,7 @@ import pytest
 
 from hub_ext.errors import RefusedError
 from hub_ext.lease import LeaseState
-from hub_ext.service.kueuecore import AWAY, BACK
+from hub_ext.service.core.kueue import AWAY, BACK
 from tests.support.governed_kueue import Cluster, told
 
 

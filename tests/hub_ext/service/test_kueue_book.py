@@ -2,7 +2,7 @@
 
 from hub_ext.kube.engine import Gone, Phase, Seen
 from hub_ext.lease import LeaseId
-from hub_ext.service.kueuebook import HUB_LABEL, KueueBook
+from hub_ext.service.books.kueuebook import HUB_LABEL, KueueBook
 from tests.support.governing import START
 
 ONE, TWO = LeaseId("l-1"), LeaseId("l-2")

@@ -1,8 +1,8 @@
 """Leases that are called in on Kueue, and what Kueue or somebody else does without a call."""
 
 from hub_ext.lease import Cause, Grant, LeaseState, OpenLease
-from hub_ext.service.kueueacts import ORPHAN
-from hub_ext.service.kueueseen import NO_QUOTA, TAKEN
+from hub_ext.service.kueue.acts import ORPHAN
+from hub_ext.service.kueue.seen import NO_QUOTA, TAKEN
 from tests.support.governed_kueue import Cluster, told
 
 NOTICE_S, SAFE_S = 900, 1800

@@ -24,12 +24,12 @@ from hub_ext.lease import (
 from hub_ext.lease.reserving import ReservationWish
 from hub_ext.mig.geometry import declared_devices
 from hub_ext.policy.load import loads
-from hub_ext.service import formats
-from hub_ext.service.access import Caller
-from hub_ext.service.hands import Destination
-from hub_ext.service.pages import templates
+from hub_ext.service.basis.access import Caller
+from hub_ext.service.books import formats
+from hub_ext.service.books.slots import place_of
+from hub_ext.service.leasing.hands import Destination
+from hub_ext.service.pages.overview import templates
 from hub_ext.service.sheets import kueue
-from hub_ext.service.slots import place_of
 from tests.support.governed_kueue import Cluster, cluster_in, told
 from tests.support.governing import GROUPS, POLICY, START
 

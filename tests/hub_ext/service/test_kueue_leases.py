@@ -9,9 +9,9 @@ from hub_ext.errors import RefusedError
 from hub_ext.kube.engine import Phase
 from hub_ext.kube.reading import seen
 from hub_ext.lease import GOVERNOR, Cause, LeaseState, Standing, When
-from hub_ext.service.governor import Governor
-from hub_ext.service.kueueintents import MAKE
-from hub_ext.service.tickets import START
+from hub_ext.service.core.governor import Governor
+from hub_ext.service.kueue.intents import MAKE
+from hub_ext.service.queueing.tickets import START
 from tests.support.governed_kueue import Cluster, told
 
 

@@ -7,7 +7,7 @@ import pytest
 from hub_ext.errors import RefusedError, UnreachableError
 from hub_ext.kube.queuedemands import Breach, Weight, of_queue
 from hub_ext.lease import LeaseState
-from hub_ext.service.kueueunfit import FIT, UNFIT
+from hub_ext.service.kueue.unfit import FIT, UNFIT
 from tests.support.governed_kueue import Cluster, told
 
 SHARING = Breach("fair-sharing", Weight.wrong, "Kueue's Fair Sharing is on", "remove fairSharing")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hub_ext.lease import Cause, LeaseState, OpenLease, ServerKey, VerdictState
-from hub_ext.service.hub import HubAnswer, HubClient, HubSaid, HubServer
-from hub_ext.service.intents import work_intents
+from hub_ext.service.basis.hub import HubAnswer, HubClient, HubSaid, HubServer
+from hub_ext.service.workers.intents import work_intents
 from tests.support.culling import Passes
 from tests.support.small_core import PERIOD_S, SmallCore
 

@@ -16,7 +16,7 @@ from hub_ext.lease import (
     SampleBatch,
     StrayProcess,
 )
-from hub_ext.service.floor import declared
+from hub_ext.service.books.floor import declared
 from tests.support.governing import POLICY, Site, site_in
 
 GIB = 1024**3

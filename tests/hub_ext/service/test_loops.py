@@ -9,10 +9,10 @@ import pytest
 from hub_ext.errors import FencedError
 from hub_ext.lease import GOVERNOR, Cause, LeaseState, Liveness, Reason
 from hub_ext.ledger.store import Ledger
-from hub_ext.service import metrics
-from hub_ext.service.config import GovernorConfig
-from hub_ext.service.hub import HubClient
-from hub_ext.service.loops import Loops
+from hub_ext.service.basis.hub import HubClient
+from hub_ext.service.books.config import GovernorConfig
+from hub_ext.service.http import metrics
+from hub_ext.service.workers.loops import Loops
 from tests.support.small_core import SmallCore
 from tests.support.small_hub import TOKEN, SmallHub
 
@@ -88,7 +88,7 @@ def test_all_loops_run_and_an_asked_stop_reaches_the_hub(core: SmallCore) -> Non
 def test_a_pass_that_fails_is_counted_said_once_and_tried_again(
     core: SmallCore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "hub_ext.service.loops")
+    caplog.set_level(logging.INFO, "hub_ext.service.workers.loops")
     hub = SmallHub(status=503)
 
     async def story(loops: Loops) -> None:

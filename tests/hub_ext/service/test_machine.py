@@ -45,8 +45,8 @@ from hub_ext.lease import (
 from hub_ext.ledger.store import Tx
 from hub_ext.policy.load import loads
 from hub_ext.policy.model import Policy
-from hub_ext.service.closing import charges
-from hub_ext.service.floor import declared
+from hub_ext.service.books.floor import declared
+from hub_ext.service.leasing.closing import charges
 from hub_ext.units import accrue, settle, whole_seconds
 from tests.support.governing import POLICY, START, Site, settings_in
 from tests.support.ledger_places import Place

@@ -20,9 +20,9 @@ from hub_ext.lease import (
     UserName,
 )
 from hub_ext.policy.catalogue import Person
-from hub_ext.service.cull import Culler
-from hub_ext.service.floor import declared
-from hub_ext.service.maintaining import Announcement
+from hub_ext.service.books.floor import declared
+from hub_ext.service.devices.maintaining import Announcement
+from hub_ext.service.workers.cull import Culler
 from tests.support.governing import GROUPS, START, Site, site_in
 
 ROOT = Actor(kind="user", name="root", admin=True)

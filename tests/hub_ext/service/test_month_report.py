@@ -16,8 +16,8 @@ from hub_ext.errors import RefusedError
 from hub_ext.lease import Actor, LeaseId
 from hub_ext.lease.monthreport import MonthReport
 from hub_ext.lease.months import CorrectionWish
-from hub_ext.service import monthreports
-from hub_ext.service.monthfiles import as_csv, as_html, as_text
+from hub_ext.service.money import monthreports
+from hub_ext.service.pages.monthfiles import as_csv, as_html, as_text
 from tests.support.governing import Site
 from tests.support.money_year import policy_text, year_in
 

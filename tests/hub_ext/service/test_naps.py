@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from hub_ext.lease import Ask, LeaseState, Liveness, OpenLease, Report, ReportKind
-from hub_ext.service.naps import AFTER_S, Naps
+from hub_ext.service.basis.naps import AFTER_S, Naps
 from tests.support.governing import Site, site_in
 from tests.support.identities import API, Door, door_to
 

@@ -9,9 +9,9 @@ import pytest
 from hub_ext.lease import ServerName, UserName
 from hub_ext.lease.outward import OutwardAbout, OutwardKind, OutwardMessage
 from hub_ext.policy.load import loads
-from hub_ext.service.mailhook import MailServer, address_of
-from hub_ext.service.outwardwords import mail, subject, text
-from hub_ext.service.webhook import NotSentError, allowed, secret_in, signature
+from hub_ext.service.workers.mailhook import MailServer, address_of
+from hub_ext.service.workers.outwardwords import mail, subject, text
+from hub_ext.service.workers.webhook import NotSentError, allowed, secret_in, signature
 from tests.support.governing import POLICY
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)

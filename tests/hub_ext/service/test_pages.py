@@ -14,8 +14,8 @@ from tornado.httpclient import HTTPResponse
 
 from hub_ext.lease import GOVERNOR, Actor, Cause, Notice, Reason
 from hub_ext.policy.load import loads
-from hub_ext.service import pages
-from hub_ext.service.policybook import PolicyBook
+from hub_ext.service.books.policybook import PolicyBook
+from hub_ext.service.pages import overview as pages
 from tests.hub_ext.service.api.people import introduce
 from tests.support.governing import POLICY, Site, site_in
 from tests.support.identities import PREFIX, Door, door_to

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page
 
 from hub_ext.lease import Cause
 from hub_ext.policy.load import loads
-from hub_ext.service import pages
+from hub_ext.service.pages import overview as pages
 from tests.hub_ext.service.api.people import introduce
 from tests.hub_ext.service.test_budget_pages import BUDGETS
 from tests.support.aside import aside

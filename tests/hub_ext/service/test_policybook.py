@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hub_ext.errors import PolicyError
 from hub_ext.lease import Actor, Standing
 from hub_ext.policy.load import loads
-from hub_ext.service.difference import difference
+from hub_ext.service.books.difference import difference
 from tests.support.governing import POLICY, Site
 
 ADA = Actor(kind="user", name="ada", admin=True)

@@ -9,8 +9,8 @@ import pytest
 
 from hub_ext.errors import RefusedError
 from hub_ext.lease import Actor, LeaseState
-from hub_ext.service.cull import Culler
-from hub_ext.service.maintaining import Announcement
+from hub_ext.service.devices.maintaining import Announcement
+from hub_ext.service.workers.cull import Culler
 from tests.support.governing import START, Site, site_in
 
 ROOT = Actor(kind="user", name="root", admin=True)

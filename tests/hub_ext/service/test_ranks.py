@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from hub_ext.admission.queue import line
 from hub_ext.policy.load import loads
-from hub_ext.service.recent import RecentUse
+from hub_ext.service.books.recent import RecentUse
 from tests.support.governing import POLICY, Site
 
 DAY_S = 86400

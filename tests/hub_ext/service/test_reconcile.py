@@ -18,8 +18,8 @@ from hub_ext.lease import (
     PodTerms,
     ReportKind,
 )
-from hub_ext.service.hub import HubClient
-from hub_ext.service.reconcile import Comparison, Reconciler
+from hub_ext.service.basis.hub import HubClient
+from hub_ext.service.workers.reconcile import Comparison, Reconciler
 from tests.support.small_core import SmallCore
 from tests.support.small_hub import TOKEN, SmallHub
 
@@ -333,7 +333,7 @@ def test_a_pod_that_the_hub_forgot_is_gone_only_when_the_cluster_says_so(
     left: LeaseState,
 ) -> None:
     pod = PodTerms(namespace="gpu-atlas", scratch_bytes=1)
-    monkeypatch.setattr("hub_ext.service.granting.terms", lambda *_words: pod)
+    monkeypatch.setattr("hub_ext.service.leasing.granting.terms", lambda *_words: pod)
     lease = core.run("ada")
     cluster = SmallCluster(says)
     compare(core, hub, probe=_blind, cluster=cluster)

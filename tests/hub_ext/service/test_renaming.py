@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from hub_ext.lease import LeaseId, LeaseState, ServerKey, ServerName, UserName
 from hub_ext.ledger.verify import verify
-from hub_ext.service.hub import HubServer
-from hub_ext.service.renaming import WITHIN, renamed
+from hub_ext.service.basis.hub import HubServer
+from hub_ext.service.leasing.renaming import WITHIN, renamed
 from tests.support.governing import START, Site, site_in
 from tests.support.ledger_parts import a_lease
 

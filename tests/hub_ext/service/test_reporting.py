@@ -4,7 +4,7 @@ import pytest
 
 from hub_ext.lease import GOVERNOR, Cause, LeaseState, Liveness, Reason, Report, ReportKind
 from hub_ext.metering import SITE
-from hub_ext.service.usage import Scope
+from hub_ext.service.money.usage import Scope
 from tests.support.governing import START, Site
 
 

@@ -23,9 +23,9 @@ from hub_ext.lease import (
 )
 from hub_ext.lease.reserving import UNUSED, Reservation, ReservationWish
 from hub_ext.policy.load import loads
-from hub_ext.service import renaming
-from hub_ext.service.access import Caller
-from hub_ext.service.cull import Culler
+from hub_ext.service.basis.access import Caller
+from hub_ext.service.leasing import renaming
+from hub_ext.service.workers.cull import Culler
 from tests.support.governing import GROUPS, POLICY, START, Site, site_in
 from tests.support.ledger_places import ENGINES
 from tests.support.true_site import true_site

@@ -25,8 +25,8 @@ from hub_ext.lease import (
 from hub_ext.lease.reserving import UNUSED, Reservation, ReservationWish
 from hub_ext.ledger.store import FILE
 from hub_ext.ledger.verify import verify
-from hub_ext.service.access import Caller
-from hub_ext.service.cull import LIVE, Culler
+from hub_ext.service.basis.access import Caller
+from hub_ext.service.workers.cull import LIVE, Culler
 from tests.hub_ext.service.test_reserving import EVERYONE
 from tests.support.governing import GROUPS, START, site_in
 

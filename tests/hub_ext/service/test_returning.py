@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hub_ext.lease import Activity, LeaseId, LeaseState, OpenLease
-from hub_ext.service.keepbook import KEPT
-from hub_ext.service.steps import KeepOn, Stop, Withdraw
+from hub_ext.service.books.keepbook import KEPT
+from hub_ext.service.workers.steps import KeepOn, Stop, Withdraw
 from tests.support.culling import Passes
 from tests.support.small_core import SmallCore
 

@@ -10,7 +10,7 @@ import pytest
 from hub_ext.errors import RefusedError
 from hub_ext.lease import Actor, MoveSheet, PoolName
 from hub_ext.policy.load import loads
-from hub_ext.service.moving import MOVED, WantedMove
+from hub_ext.service.books.moving import MOVED, WantedMove
 from hub_ext.units import UNITS_PER_GPU
 from tests.support.governing import POLICY, Site, site_in
 from tests.support.pools import person

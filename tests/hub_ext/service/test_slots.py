@@ -10,8 +10,8 @@ from hub_ext.errors import RefusedError
 from hub_ext.kube.nodes import NodeOffer, offer_of
 from hub_ext.lease import Inventory
 from hub_ext.policy.load import loads
-from hub_ext.service.floor import declared
-from hub_ext.service.slots import SLOT, SlotFloor, bounded
+from hub_ext.service.books.floor import declared
+from hub_ext.service.books.slots import SLOT, SlotFloor, bounded
 from tests.support.governing import POLICY, START, site_in
 
 RULES = loads(POLICY).policy

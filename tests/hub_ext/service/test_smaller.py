@@ -8,7 +8,7 @@ import pytest
 
 from hub_ext.lease import LeaseState, Notice, OpenLease
 from hub_ext.policy.load import loads
-from hub_ext.service.smaller import SMALLER
+from hub_ext.service.reclaim.smaller import SMALLER
 from tests.support.culling import Passes
 from tests.support.governing import POLICY
 from tests.support.small_core import SmallCore

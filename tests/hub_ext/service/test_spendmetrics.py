@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from hub_ext.service import metrics
+from hub_ext.service.http import metrics
 from tests.support.governing import POLICY, Site, site_in
 
 BUDGETED = POLICY.replace(

@@ -8,10 +8,10 @@ import pytest
 
 from hub_ext.errors import RefusedError
 from hub_ext.lease import Cause, Choice, LeaseState, OpenLease, ProfileName, ServerKey, When
-from hub_ext.service.hub import HubAnswer, HubClient, HubSaid
-from hub_ext.service.runner import CoreRunner
-from hub_ext.service.starts import Starter, options_of, pause_s
-from hub_ext.service.stream import Stream
+from hub_ext.service.basis.hub import HubAnswer, HubClient, HubSaid
+from hub_ext.service.core.runner import CoreRunner
+from hub_ext.service.core.stream import Stream
+from hub_ext.service.workers.starts import Starter, options_of, pause_s
 from spawner.options import read_options
 from tests.support.governing import Site, site_in
 

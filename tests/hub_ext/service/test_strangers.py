@@ -18,8 +18,8 @@ from hub_ext.lease import (
     Standing,
     UserName,
 )
-from hub_ext.service.machine import FoundServer
-from hub_ext.service.strangers import ADOPTED, NOT_KNOWN, UNKNOWN, Stranger
+from hub_ext.service.basis.machine import FoundServer
+from hub_ext.service.leasing.strangers import ADOPTED, NOT_KNOWN, UNKNOWN, Stranger
 from tests.support.governing import POLICY, Site, site_in
 
 BOTH = POLICY.replace("groups: [speech]", "groups: [speech, vision]")

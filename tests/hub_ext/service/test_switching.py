@@ -19,9 +19,9 @@ from hub_ext.lease import (
 from hub_ext.ledger.places import place
 from hub_ext.ledger.verify import examine
 from hub_ext.policy.catalogue import Person
-from hub_ext.service.changing import sheet
-from hub_ext.service.stops import STOP
-from hub_ext.service.tickets import START
+from hub_ext.service.leasing.changing import sheet
+from hub_ext.service.queueing.tickets import START
+from hub_ext.service.reclaim.stops import STOP
 from tests.support.governing import GROUPS, Site
 
 NOTICE_S = 30

@@ -10,7 +10,7 @@ from hub_ext.errors import RefusedError
 from hub_ext.idle import rule_for
 from hub_ext.lease import Actor, Ask, LeaseState, OpenLease, Reason, When
 from hub_ext.policy.load import loads
-from hub_ext.service.starts import options_of
+from hub_ext.service.workers.starts import options_of
 from spawner.options import read_options
 from tests.hub_ext.service.test_sharing import SHARED
 from tests.support.governing import Site, site_in

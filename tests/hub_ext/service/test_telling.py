@@ -17,9 +17,9 @@ from tornado.testing import bind_unused_port
 from tornado.web import Application, RequestHandler
 
 from hub_ext.lease import Cause, Notice, OpenLease, Reason
-from hub_ext.service import metrics
-from hub_ext.service.config import Settings
-from hub_ext.service.telling import Teller
+from hub_ext.service.books.config import Settings
+from hub_ext.service.http import metrics
+from hub_ext.service.workers.telling import Teller
 from tests.support.small_core import SmallCore
 from tests.support.smtp_sink import smtp_sink
 

@@ -17,7 +17,7 @@ from hub_ext.lease import (
     PoolName,
     SampleBatch,
 )
-from hub_ext.service.stops import kind_of
+from hub_ext.service.reclaim.stops import kind_of
 from tests.support.governing import Site, site_in
 
 POLICY = """\

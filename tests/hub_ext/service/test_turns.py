@@ -12,7 +12,7 @@ from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream
 from tornado.testing import bind_unused_port
 
-from hub_ext.service.turns import MOST_EVENTS, FewAtATime, listen, new_loop
+from hub_ext.service.http.turns import MOST_EVENTS, FewAtATime, listen, new_loop
 from tests.support.governing import site_in
 from tests.support.identities import API, door_to
 

@@ -7,7 +7,7 @@ import pytest
 
 from hub_ext.errors import RefusedError
 from hub_ext.lease import LeaseId, Verdict, VerdictState
-from hub_ext.service.unenforced import WOULD_STOP, DayRow
+from hub_ext.service.rules.unenforced import WOULD_STOP, DayRow
 from tests.support.governing import POLICY, Site, site_in
 
 OBSERVE = POLICY.replace("quota: enforce, idle: enforce", "quota: observe, idle: observe")

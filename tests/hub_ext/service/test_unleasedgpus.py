@@ -12,11 +12,11 @@ from hub_ext.errors import UnreachableError
 from hub_ext.kube.leaseless import Holder, holder_of
 from hub_ext.lease import ServerKey, UserName
 from hub_ext.policy.load import loads
-from hub_ext.service.gpuholders import LEASELESS
-from hub_ext.service.runner import CoreRunner
-from hub_ext.service.strangers import Stranger
-from hub_ext.service.stream import Stream
-from hub_ext.service.unleasedgpus import Leaseless, namespaces
+from hub_ext.service.core.runner import CoreRunner
+from hub_ext.service.core.stream import Stream
+from hub_ext.service.devices.gpuholders import LEASELESS
+from hub_ext.service.leasing.strangers import Stranger
+from hub_ext.service.workers.unleasedgpus import Leaseless, namespaces
 from tests.support.governing import POLICY, Site, site_in
 
 

@@ -22,8 +22,8 @@ from hub_ext.lease import (
     UserName,
     When,
 )
-from hub_ext.service.hub import HubClient, HubServer
-from hub_ext.service.unused import stop_unused
+from hub_ext.service.basis.hub import HubClient, HubServer
+from hub_ext.service.workers.unused import stop_unused
 from tests.support.small_core import SmallCore
 
 ONE = {

@@ -8,7 +8,7 @@ import pytest
 
 from hub_ext.lease import Actor, LeaseId, Verdict, VerdictState
 from hub_ext.policy.load import loads
-from hub_ext.service.exempting import ExemptionWish
+from hub_ext.service.reclaim.exempting import ExemptionWish
 from tests.hub_ext.service.test_pages import Shown, shown, words
 from tests.support.governing import POLICY, Site
 

@@ -14,7 +14,7 @@ from hub_ext.lease.value import ValueWish
 from hub_ext.ledger.said import said
 from hub_ext.policy.catalogue import Person
 from hub_ext.policy.load import loads
-from hub_ext.service.sheets.timeline import timeline
+from hub_ext.service.leasing.timeline import timeline
 from tests.hub_ext.service.api.stories import at_the_door
 from tests.hub_ext.service.test_switch_page import choose
 from tests.support.governing import POLICY, Site, site_in

@@ -18,7 +18,7 @@ from hub_ext.lease import (
 )
 from hub_ext.policy.catalogue import Person
 from hub_ext.policy.load import loads
-from hub_ext.service.strangers import Stranger
+from hub_ext.service.leasing.strangers import Stranger
 from tests.support.governing import POLICY, Site
 
 VERA = ServerKey(user=UserName("vera"))

@@ -10,7 +10,8 @@ import pytest
 from hub_ext.lease import Actor, Grant, LeaseState, OpenLease, When
 from hub_ext.lease.waits import WaitRow
 from hub_ext.policy.load import loads
-from hub_ext.service import metrics, pastleases
+from hub_ext.service.books import pastleases
+from hub_ext.service.http import metrics
 from tests.hub_ext.service.api.stories import at_the_door
 from tests.support.governing import POLICY, Site
 from tests.support.identities import PREFIX, Door

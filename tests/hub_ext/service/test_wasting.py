@@ -10,7 +10,7 @@ import pytest
 from hub_ext.cli import main
 from hub_ext.lease import GOVERNOR, Cause, LeaseState, Notice, Reason
 from hub_ext.lease.waste import WasteSheet
-from hub_ext.service.usage import Scope
+from hub_ext.service.money.usage import Scope
 from tests.hub_ext.service.api.stories import at_the_door
 from tests.support.governing import START, Site, site_in
 from tests.support.identities import API, Door

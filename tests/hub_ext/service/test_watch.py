@@ -9,9 +9,9 @@ from typing import Never
 import pytest
 
 from hub_ext.errors import LedgerError, PolicyError
-from hub_ext.service.runner import CoreRunner
-from hub_ext.service.stream import Stream
-from hub_ext.service.watch import PolicyFile, follow, look
+from hub_ext.service.core.runner import CoreRunner
+from hub_ext.service.core.stream import Stream
+from hub_ext.service.workers.watch import PolicyFile, follow, look
 from tests.support.governing import POLICY, Site, site_in
 
 SMALLER = POLICY.replace('whole: {nominal: "2"}', 'whole: {nominal: "1"}')

@@ -8,7 +8,7 @@ import pytest
 from hub_ext.commands.why import lines
 from hub_ext.lease import OpenLease
 from hub_ext.lease.why import Holder, Why
-from hub_ext.service.why import about
+from hub_ext.service.leasing.why import about
 from tests.hub_ext.service.test_calling_in import SAFE_S, called_in, full, review
 from tests.support.governing import Site
 

@@ -17,8 +17,8 @@ from hub_ext.lease import (
 )
 from hub_ext.lease.why import Why
 from hub_ext.ledger.beside import reading
-from hub_ext.service.cull import Culler
-from hub_ext.service.why import about
+from hub_ext.service.leasing.why import about
+from hub_ext.service.workers.cull import Culler
 from tests.support.small_core import PERIOD_S, SmallCore
 
 IDLE = {"gpus": {"applies": ["gpu", "mig"], "limit": "10m", "notice": "2m", "start_grace": "1m"}}

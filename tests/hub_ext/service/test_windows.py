@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hub_ext.errors import RefusedError
-from hub_ext.service.windows import window
+from hub_ext.service.basis.windows import window
 
 NOW = datetime(2026, 11, 30, 22, 30, tzinfo=UTC)
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from hub_ext.lease import Cause, Notice, Reason
-from hub_ext.service.words import ADVICE, notice_words
+from hub_ext.service.basis.words import ADVICE, notice_words
 from tests.support.governing import Site
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)

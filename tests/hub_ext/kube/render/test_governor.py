@@ -4,7 +4,7 @@ from typing import Any
 
 from hub_ext.kube.render import Site, rendered
 from hub_ext.kube.render.governor import LEDGER_SECRET, POLICY_MAP, TOKENS_SECRET
-from hub_ext.service.config import GovernorConfig
+from hub_ext.service.books.config import GovernorConfig
 from tests.support.rendering import of_kind, site_policy
 
 IMAGE = "registry.example/gpu-commons:1.0"

@@ -10,7 +10,7 @@ import pytest
 from tornado.web import create_signed_value
 
 from hub_ext.lease import Health, LeaseState, Liveness, Report, ReportKind
-from hub_ext.service.governor import Governor
+from hub_ext.service.core.governor import Governor
 from tests.hub_ext.service.api.stories import at_the_door
 from tests.support.governing import POLICY
 from tests.support.identities import API, PREFIX, Door

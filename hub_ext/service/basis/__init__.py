@@ -1,0 +1,1 @@
+"""What every part of the governor speaks with: words, refusals, clocks, who calls, the hub."""

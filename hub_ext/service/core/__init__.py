@@ -1,0 +1,1 @@
+"""The governor itself, synchronous and in one thread, made of one part a subject."""

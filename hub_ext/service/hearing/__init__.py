@@ -1,0 +1,1 @@
+"""What agents and servers report, and what is concluded of it at once."""

@@ -1,0 +1,1 @@
+"""What is wanted of Kueue and what is seen there, as data."""

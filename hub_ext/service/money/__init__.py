@@ -1,0 +1,1 @@
+"""What was spent and is left: budgets, settling, months, waste, worth, forecasts."""

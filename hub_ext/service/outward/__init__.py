@@ -1,0 +1,1 @@
+"""What of the ledger is told outside, and in whose place."""

@@ -1,0 +1,1 @@
+"""Requests that wait: their turn, their forecasts, and calls for capacity that was lent."""

@@ -1,0 +1,1 @@
+"""GPUs for a time to come: made, kept free, claimed, given up."""
