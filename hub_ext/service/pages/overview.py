@@ -32,7 +32,7 @@ from ..sheets import lease as lease_sheet
 from ..sheets import site
 from ..sheets import value as value_sheet
 
-STATIC = Path(__file__).parent / "static"
+STATIC = Path(__file__).parents[1] / "static"
 CHARTS = STATIC / "plotly-basic.min.js"
 """Comes from npm when the product is built; without it pages have their tables alone."""
 
@@ -63,7 +63,7 @@ MOST_REASON = 500
 def templates() -> Environment:
     """Make the environment of all templates: everything is escaped, a misspelt name is an error."""
     environment = Environment(
-        loader=PackageLoader(__package__ or "hub_ext.service"),
+        loader=PackageLoader("hub_ext.service"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

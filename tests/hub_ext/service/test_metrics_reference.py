@@ -10,7 +10,7 @@ PAGE = Path(__file__).parents[3] / "docs/reference/metrics.md"
 def test_the_reference_has_each_metric_and_no_other() -> None:
     written = {
         name
-        for file in SERVICE.glob("*metrics*.py")
+        for file in SERVICE.rglob("*metrics*.py")
         for name in re.findall(r'"(gpu_commons_[a-z_]+)"', file.read_text())
     }
     told = re.findall(r"^\| `(gpu_commons_[a-z_]+)` \|", PAGE.read_text(), re.MULTILINE)
