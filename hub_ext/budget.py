@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import Literal, NamedTuple
 
 from .lease.budgets import ACTS, Budgeted, StepTaken, Used
-from .policy.model_budgets import Budget
+from .policy.model.budgets import Budget
 from .policy.prices import PriceSpan, day_start, local_day
 from .units import SECONDS_PER_HOUR, accrue, instant_us
 

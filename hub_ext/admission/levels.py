@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ..policy import catalogue
 from ..policy.model import Policy, Team
-from ..policy.model_teams import Quota
+from ..policy.model.teams import Quota
 from .quota import ROOT, Node, Quotas, reach
 
 

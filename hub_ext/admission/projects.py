@@ -1,7 +1,7 @@
 """Answers on a project's share of its team's quota; None where it has none or that is not it."""
 
 from ..i18n import _
-from ..policy.model_teams import Quota
+from ..policy.model.teams import Quota
 from ..units import gpus_text
 from .decision import Denied, Queued
 from .levels import queue_of

@@ -14,7 +14,7 @@ from ..errors import PolicyError, RefusedError
 from ..i18n import _, ngettext
 from ..images.pins import Pins
 from ..lease import Environment
-from ..policy.checks_projects import STATE, UNPINNED
+from ..policy.checks.projects import STATE, UNPINNED
 from ..policy.load import Loaded, load, locate
 from ..policy.model import EnvironmentPin
 from ..policy.problems import Path as Place

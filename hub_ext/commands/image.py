@@ -16,7 +16,7 @@ from ..images.credentials import Credentials, credentials_in
 from ..images.references import Reference, reference
 from ..images.registry import Inspected, Registries
 from ..ledger.beside import reading
-from ..policy.checks_images import is_allowed
+from ..policy.checks.images import is_allowed
 from ..policy.editing import put
 from ..policy.load import loads
 from ..policy.model import EnvironmentPin, Policy

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from ..lease import OpenLease, Verdict
 from ..policy.model import FlavorKind, IdleRule, Policy
-from ..policy.model_idle import window_of
+from ..policy.model.idle import window_of
 from .tracks import STALE_PERIODS
 
 

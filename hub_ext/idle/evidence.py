@@ -15,7 +15,7 @@ from ..lease import (
     Value,
 )
 from ..policy.model import IdleRule
-from ..policy.model_idle import window_of
+from ..policy.model.idle import window_of
 from ..units import duration_text, whole_seconds
 from .tracks import (
     Clock,

@@ -12,7 +12,7 @@ from ..i18n import _
 from ..lease import Activity, DeviceId, Exemption, OpenLease, Verdict, VerdictState
 from ..lease.showing import Ground, HeldBy
 from ..policy.model import FlavorKind, IdleRule
-from ..policy.model_idle import OFF, gpu_unused, never_used, no_progress
+from ..policy.model.idle import OFF, gpu_unused, never_used, no_progress
 from ..units import duration_text
 from . import words
 from .evidence import GPU, USED, Readings, Witness, clocks_of, said, witnesses

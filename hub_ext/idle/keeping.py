@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..lease import OpenLease
 from ..lease.keeping import KeepEnd
 from ..policy.model import FlavorKind, IdleRule
-from ..policy.model_keep import keep_server, keep_week
+from ..policy.model.keep import keep_server, keep_week
 
 WEEK = timedelta(days=7)
 

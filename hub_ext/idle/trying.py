@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
 from ..policy.model import IdleRule, Policy
-from ..policy.model_idle import OFF
-from ..policy.model_keep import KeepTimes
+from ..policy.model.idle import OFF
+from ..policy.model.keep import KeepTimes
 from ..units import duration_text
 
 Why = Literal[

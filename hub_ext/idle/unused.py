@@ -3,7 +3,7 @@
 from ..i18n import _
 from ..lease import Verdict, VerdictState
 from ..policy.model import FlavorKind, IdleRule
-from ..policy.model_idle import gpu_unused
+from ..policy.model.idle import gpu_unused
 from ..units import duration_text
 
 

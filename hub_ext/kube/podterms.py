@@ -10,8 +10,8 @@ from ..i18n import _
 from ..lease import Environment, Isolation, OpenLease, PodDataset, PodTerms, PodVolume, Toleration
 from ..policy.catalogue import Resolved
 from ..policy.model import Policy
-from ..policy.model_kube import Rdma, Taint
-from ..policy.model_pools import Pool
+from ..policy.model.kube import Rdma, Taint
+from ..policy.model.pools import Pool
 from .names import (
     ATTEMPT_ANNOTATION,
     FLAVOR_LABEL,

@@ -16,7 +16,7 @@ from ..errors import PolicyError
 from ..i18n import _
 from ..lease import Value
 from .checks import check
-from .checks_network import check_single
+from .checks.network import check_single
 from .faults import Fault, faults
 from .model import Policy
 from .problems import Finding, Path, Problem, path_text

@@ -11,7 +11,7 @@ from .schema import schema
 _HEAD = """\
 # The policy file
 
-<!-- Made from hub_ext/policy/model.py by `gpu-commons schema --as reference`. Do not edit. -->
+<!-- Made from hub_ext/policy/model by `gpu-commons schema --as reference`. Do not edit. -->
 
 Every field of the policy: what it means, its unit, its default and why. `gpu-commons check FILE`
 judges a file by the same rules; `config/policy.schema.json` tells them to an editor. A field that

@@ -21,7 +21,7 @@ from hub_ext.budget import (
     used_by,
 )
 from hub_ext.lease.budgets import ALL, Budgeted, StepTaken, Used
-from hub_ext.policy.model_budgets import Budget
+from hub_ext.policy.model.budgets import Budget
 from hub_ext.units import instant_us
 
 NOV = datetime(2026, 11, 1, tzinfo=UTC)

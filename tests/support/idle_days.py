@@ -24,7 +24,7 @@ from hub_ext.lease import (
     VerdictState,
 )
 from hub_ext.policy.model import IdleRule
-from hub_ext.policy.model_idle import window_of
+from hub_ext.policy.model.idle import window_of
 from tests.support.ledger_parts import NOON, a_lease
 
 KINDS: Mapping[str, Mapping[str, Any]] = YAML(typ="safe").load(

@@ -7,7 +7,7 @@ from pathlib import Path
 from ...errors import PolicyError
 from ...i18n import _
 from ...policy.load import load
-from ...policy.model_notices import OutwardNotice
+from ...policy.model.notices import OutwardNotice
 from ...service.books.config import ENVIRONMENT_PREFIX
 from ...service.workers.mailhook import MailServer, address_of
 from ...service.workers.webhook import NotSentError, allowed, secret_in

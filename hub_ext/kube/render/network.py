@@ -9,7 +9,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
 from ...policy.model import Policy
-from ...policy.model_network import METADATA, Network, within
+from ...policy.model.network import METADATA, Network, within
 from .. import names
 from .homes import Home, homes
 from .kinds import Manifest

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from ...policy.model_network import Cidr
+from ...policy.model.network import Cidr
 
 __all__ = ["Site", "user_of"]
 

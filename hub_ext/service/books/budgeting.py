@@ -17,7 +17,7 @@ from ...lease.budgets import ALL, Budgeted, StepTaken, Used
 from ...ledger.store import Tx
 from ...ledger.tally import Stretch, Sums
 from ...policy.model import Budget, Policy
-from ...policy.model_budgets import BudgetStep
+from ...policy.model.budgets import BudgetStep
 from ...policy.prices import day_start
 from ...units import SECONDS_PER_HOUR, instant_us
 from .budgetcosts import spending_of, unused_of

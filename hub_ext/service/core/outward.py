@@ -12,7 +12,7 @@ from ...lease.outward import OutwardDuty, OutwardTotals
 from ...ledger.duties import Intent
 from ...ledger.store import Tx
 from ...policy.model import Policy
-from ...policy.model_notices import OutwardNotice
+from ...policy.model.notices import OutwardNotice
 from ..books.desk import Desk
 from ..books.outwardbook import OUTWARD, SENT, TAKEN
 from ..outward import messages as outward

@@ -11,7 +11,7 @@ from ...lease import Cause, Event, Notice, OpenLease, TeamName, UserName
 from ...lease.anomalies import Anomaly
 from ...lease.outward import OutwardDuty, OutwardKind, OutwardMessage
 from ...policy.model import Policy
-from ...policy.model_notices import OutwardNotice
+from ...policy.model.notices import OutwardNotice
 from ...units import money_text
 from ..books.anomalybook import BEGAN
 from ..books.budgetrecord import REACHED

@@ -10,8 +10,8 @@ from ...i18n import _
 from ...lease import Limit, TeamName
 from ...policy.catalogue import Person, may_choose, may_use, price_at
 from ...policy.model import FlavorKind, IdleRule, Policy, Reservable, flavor_name
-from ...policy.model_idle import gpu_unused
-from ...policy.model_keep import keep_server, keep_week
+from ...policy.model.idle import gpu_unused
+from ...policy.model.keep import keep_server, keep_week
 from ...policy.tasks import has_right
 from ...units import duration_text, money_text
 from ..books import formats

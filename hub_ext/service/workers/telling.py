@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from ...i18n import _
 from ...lease.outward import OutwardDuty
 from ...ledger.duties import Intent
-from ...policy.model_notices import OutwardNotice
+from ...policy.model.notices import OutwardNotice
 from ..books.config import Settings
 from ..books.outwardbook import SENT
 from ..core.governor import Governor

@@ -23,7 +23,7 @@ from ...idle import (
 from ...idle.unused import may_be_taken, taken
 from ...lease import LeaseId, OpenLease, Verdict, VerdictState
 from ...policy.model import IdleRule
-from ...policy.model_idle import LOOKS_A_LIMIT, window_of
+from ...policy.model.idle import LOOKS_A_LIMIT, window_of
 from ..core.governor import Governor
 from ..reclaim.stops import kind_of
 

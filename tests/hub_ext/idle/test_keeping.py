@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hub_ext.idle.keeping import WEEK, Keepable, Kept, free_at, keepable, week_kept
 from hub_ext.policy.model import IdleRule
-from hub_ext.policy.model_keep import KeepTimes, keep_server, keep_week
+from hub_ext.policy.model.keep import KeepTimes, keep_server, keep_week
 from tests.hub_ext.idle.test_laws import lease
 from tests.support.pools import NOON
 

@@ -20,7 +20,7 @@ from hub_ext.idle.trying import (
     written,
 )
 from hub_ext.policy.model import IdleRule, Policy
-from hub_ext.policy.model_idle import OFF
+from hub_ext.policy.model.idle import OFF
 from tests.support.policies import policy, policy_data
 
 NOON = datetime(2026, 12, 1, 12, tzinfo=UTC)

@@ -13,7 +13,7 @@ from hub_ext.kube.render import Site, rendered
 from hub_ext.lease import Choice, PodTerms, ProfileName, ProjectName, Toleration
 from hub_ext.policy.catalogue import resolve
 from hub_ext.policy.checks import check
-from hub_ext.policy.checks_network import check_single
+from hub_ext.policy.checks.network import check_single
 from hub_ext.policy.load import loads
 from hub_ext.policy.model import Policy
 from hub_ext.policy.problems import path_text

@@ -29,8 +29,8 @@ from hub_ext.lease import (
 from hub_ext.policy.catalogue import Resolved, resolve
 from hub_ext.policy.load import load
 from hub_ext.policy.model import Policy
-from hub_ext.policy.model_network import Bandwidth, Network
-from hub_ext.policy.model_tasks import TaskType
+from hub_ext.policy.model.network import Bandwidth, Network
+from hub_ext.policy.model.tasks import TaskType
 from tests.support.pools import person
 
 CONFIG = Path(__file__).parents[3] / "config"

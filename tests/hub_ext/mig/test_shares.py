@@ -11,7 +11,7 @@ from hub_ext.mig.geometry import declared_devices, device_units
 from hub_ext.mig.mapping import gpu_maps
 from hub_ext.mig.placement import count_free, pick, usable
 from hub_ext.policy.model import Node, Pool
-from hub_ext.policy.model_pools import SharedGpu
+from hub_ext.policy.model.pools import SharedGpu
 
 NOW = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)
 MIXED = Pool(

@@ -22,7 +22,7 @@ from hub_ext.ledger.samples import FILE, Samples
 from hub_ext.ledger.store import Ledger
 from hub_ext.ledger.tally import Stretch
 from hub_ext.metering import NO_TEAMS, charge, footed
-from hub_ext.policy.model_budgets import Budget
+from hub_ext.policy.model.budgets import Budget
 from hub_ext.policy.prices import PriceSpan
 from hub_ext.reports import conservation, plain
 from hub_ext.reports.fleet import Installed, Out, Window, fleet

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hub_ext.policy.checks import check
-from hub_ext.policy.checks_guarantees import nearest_sums
+from hub_ext.policy.checks.guarantees import nearest_sums
 from hub_ext.policy.model import Policy
-from hub_ext.policy.model_pools import SharedGpu
+from hub_ext.policy.model.pools import SharedGpu
 from hub_ext.policy.problems import path_text
 from tests.support.policies import DATA, policy
 

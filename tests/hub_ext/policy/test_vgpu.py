@@ -10,7 +10,7 @@ from hub_ext.policy.catalogue import resolve
 from hub_ext.policy.checks import check
 from hub_ext.policy.isolation import shortfalls
 from hub_ext.policy.model import GpuFlavor, Policy, Project
-from hub_ext.policy.model_kube import Rdma
+from hub_ext.policy.model.kube import Rdma
 from hub_ext.policy.problems import path_text
 from tests.support.ledger_parts import NOON
 from tests.support.pools import make_policy, person, team

@@ -15,7 +15,7 @@ from hub_ext.lease import LeaseId, Posting, ProjectName, TeamName, UserName
 from hub_ext.lease.reserving import CORRECTION
 from hub_ext.metering import SITE, SITE_USER, Use, charge
 from hub_ext.policy.model import Policy
-from hub_ext.policy.model_statement import Statement
+from hub_ext.policy.model.statement import Statement
 from hub_ext.policy.prices import PriceSpan
 from hub_ext.reports import plain
 from hub_ext.reports.focus import Row, Terms, columns, money_of, rows

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from hub_ext.lease import Posting, TeamName
-from hub_ext.policy.model_statement import Statement
+from hub_ext.policy.model.statement import Statement
 from hub_ext.reports.focus import Terms, columns, rows
 from hub_ext.units import settle
 from tests.support.ledger_parts import NOON, a_posting
