@@ -76,6 +76,7 @@ def charge(
     *,
     stop_limit: timedelta | None = None,
     cuts: Iterable[datetime] = (),
+    bounded: bool = False,
 ) -> tuple[Posting, ...]:
     """Charge a lease from the assignment of its devices to `until`, or to its close if earlier.
 
@@ -95,6 +96,8 @@ def charge(
         the team pays all. What is `waived` no team pays either.
     cuts
         Further instants at which to begin a new line, such as a month's.
+    bounded
+        Whether `until` is when its server was last seen, and not its end; the last line says so.
 
     Returns
     -------
@@ -112,8 +115,12 @@ def charge(
     edges = (edge for stretch in lease.waived for edge in (stretch.start, stretch.end))
     points = (from_site, begun, *edges, *(one.until for one in lease.stood), *cuts)
     tiles = _tiles(lease, end, tuple(spans), points)
-    lines = _lines(lease, tiles)
-    return tuple(line for line in lines if begun is None or begun <= line.start < line.end)
+    lines = [
+        line for line in _lines(lease, tiles) if begun is None or begun <= line.start < line.end
+    ]
+    if bounded and lines:
+        lines[-1] = lines[-1].model_copy(update={"bounded": True})
+    return tuple(lines)
 
 
 def cost(
@@ -174,6 +181,7 @@ def clip(line: Posting, start: datetime, end: datetime) -> Posting | None:
         update={
             "start": first,
             "end": last,
+            "bounded": line.bounded and last == line.end,
             "seconds": _seconds_to(line, last) - _seconds_to(line, first),
             "amount_micro": None
             if line.amount_micro is None

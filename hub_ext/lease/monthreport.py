@@ -48,5 +48,7 @@ class MonthReport(Value):
     """What of the total is of leases that run still, and not on the books yet."""
     corrections: tuple[Amount, ...] = ()
     """What of the total corrects earlier charges."""
+    unseen_ends: int = 0
+    """Servers whose end nobody saw: charged until they were last seen, never longer."""
     before: tuple[Amount, ...] = ()
     """What the month before came to."""

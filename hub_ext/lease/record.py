@@ -237,5 +237,7 @@ class Posting(Value):
     amount_micro: int | None
     currency: ShortText
     cause: Cause | None = None
+    bounded: bool = False
+    """It ends when the server was last seen, because nobody saw the end: that was not earlier."""
     corrects: str | None = None
     """The charge that it reverses or restates, as `lease start/end`; None for a charge of time."""

@@ -43,6 +43,7 @@ _SAME = (
     "currency",
     "cause",
     "corrects",
+    "bounded",
 )
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     ForeignKey,
@@ -17,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
 )
 
 LARGEST = 2**63 - 1
@@ -148,6 +150,7 @@ posting = Table(
     Column("currency", Text, nullable=False),
     Column("cause", Text),
     Column("corrects", Text),
+    Column("bounded", Boolean, nullable=False, server_default=false()),
     UniqueConstraint("lease_id", "start_at"),
     CheckConstraint("end_at >= start_at", name="forward"),
     Index("ix_posting_end_at", "end_at"),

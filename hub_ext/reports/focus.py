@@ -228,6 +228,7 @@ def _ours(line: Posting, terms: Terms) -> Row:
         "x_Flavor": line.flavor,
         "x_Standing": line.standing.value,
         "x_EndCause": line.cause.value if line.cause else "",
+        "x_EndBounded": "true" if line.bounded else "false",
         "x_HeldSeconds": str(line.seconds),
         "x_LedgerAmountMicro": "" if line.amount_micro is None else str(line.amount_micro),
         "x_LeaseUtilisationPct": str(used.percent_seconds // used.sampled_s)
@@ -353,6 +354,7 @@ _OURS = (
     "x_Flavor",
     "x_Standing",
     "x_EndCause",
+    "x_EndBounded",
     "x_HeldSeconds",
     "x_Priced",
     "x_LedgerAmountMicro",

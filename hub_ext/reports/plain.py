@@ -27,6 +27,7 @@ COLUMNS = (
     "currency",
     "amount",
     "end_cause",
+    "end_bounded",
     "lease_id",
 )
 
@@ -69,6 +70,7 @@ def row(line: Posting, person: Callable[[str], str | None]) -> Row:
         "currency": line.currency,
         "amount": None if amount is None else f"{Decimal(amount) / MICRO:f}",
         "end_cause": line.cause.value if line.cause else None,
+        "end_bounded": "yes" if line.bounded else "no",
         "lease_id": line.lease_id,
     }
 

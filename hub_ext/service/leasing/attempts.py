@@ -231,7 +231,7 @@ def _end_former(turn: Turn, lease: OpenLease, former: Liveness) -> RefusedError 
                 return still_alive(lease)
             starting = lease.state is LeaseState.starting
             cause = Cause.failed if starting else Cause.lost
-            close(turn, lease, End(cause, at=lease.last_seen_at))
+            close(turn, lease, End(cause, at=lease.last_seen_at, bounded=True))
             return None
 
 

@@ -24,11 +24,15 @@ _DELIBERATE = frozenset({Cause.user, Cause.admin})
 
 @dataclass(frozen=True)
 class End:
-    """How a lease ended. `at` is when its server was last known to live; now where not given."""
+    """How a lease ended. `at` is when its server was last known to live; now where not given.
+
+    `bounded` says that nobody saw the end, which was between `at` and now.
+    """
 
     cause: Cause
     at: datetime | None = None
     reason: Reason | None = None
+    bounded: bool = False
 
 
 def close(turn: Turn, lease: OpenLease, end: End) -> OpenLease:
@@ -47,7 +51,8 @@ def close(turn: Turn, lease: OpenLease, end: End) -> OpenLease:
     )
     turn.record(closed)
     if lease.state in NEEDS_PROOF:
-        turn.tx.post(charges(turn.desk, closed, ended_at), at=turn.now)
+        bounded = end.bounded and ended_at < turn.now
+        turn.tx.post(charges(turn.desk, closed, ended_at, bounded=bounded), at=turn.now)
         turn.tx.bury(lease.attempt_id, at=turn.now)
         leftovers.note(turn.desk, lease, now=turn.now)
     for intent in turn.tx.intents(lease.id):
@@ -70,20 +75,25 @@ def _announced(lease: OpenLease) -> datetime | None:
 
 
 def charges(
-    desk: Desk, lease: OpenLease, end: datetime, policy: Policy | None = None
+    desk: Desk,
+    lease: OpenLease,
+    end: datetime,
+    policy: Policy | None = None,
+    *,
+    bounded: bool = False,
 ) -> tuple[Posting, ...]:
     """Charge a lease until `end`: to its team, and after the stop limit to the site.
 
     What is kept empty beside a lease that is alone has lines of its own. `policy` says what it
-    costs; None: the one in force.
+    costs; None: the one in force. `bounded`: nobody saw that end.
     """
-    by, rest = policy or desk.book.known, rest_part(lease)
-    lines = _charges(desk, own_part(lease), end, by)
-    return lines if rest is None else (*lines, *_charges(desk, rest, end, by))
+    by = policy or desk.book.known
+    parts = [part for part in (own_part(lease), rest_part(lease)) if part is not None]
+    return tuple(line for part in parts for line in _charges(desk, part, end, by, bounded=bounded))
 
 
 def _charges(
-    desk: Desk, lease: OpenLease, end: datetime, policy: Policy | None
+    desk: Desk, lease: OpenLease, end: datetime, policy: Policy | None, *, bounded: bool
 ) -> tuple[Posting, ...]:
     start = lease.assigned_at or end
     closed = desk.closed_until
@@ -95,7 +105,7 @@ def _charges(
     # A moment more than is charged, so that a lease of no length has a price already.
     known = lease_spans(policy, lease, start, end + timedelta(seconds=1))
     limit = None if policy is None else policy.notice.stop_limit
-    return charge(lease, known, end, stop_limit=limit)
+    return charge(lease, known, end, stop_limit=limit, bounded=bounded)
 
 
 def stop_limit(desk: Desk) -> timedelta | None:

@@ -86,7 +86,12 @@ def force_release(
         }
         turn.note("admin.force_release", lease, body)
         at = lease.last_seen_at if lease.state in _LIVE else None
-        end = End(Cause.admin, at=at, reason=admin_reason(actor, reason, "release"))
+        end = End(
+            Cause.admin,
+            at=at,
+            reason=admin_reason(actor, reason, "release"),
+            bounded=at is not None,
+        )
         return close(turn, lease, end)
 
 

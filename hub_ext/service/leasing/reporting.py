@@ -131,7 +131,9 @@ def _ended(turn: Turn, lease: OpenLease, told: Report) -> None:
     alive = turn.desk.alive(known) is Liveness.alive
     if told.liveness is Liveness.gone and not alive:
         why = _why(known, cause, told)
-        close(turn, known, End(cause, at=_end_of(turn, known, told), reason=why))
+        at = _end_of(turn, known, told)
+        # Who asked for a stop saw it through; any other end was found by a look, after it.
+        close(turn, known, End(cause, at=at, reason=why, bounded=not told.asked))
         return
     if known.state is LeaseState.stopping:
         if known != lease:
@@ -219,4 +221,6 @@ def _gone(turn: Turn, lease: OpenLease) -> None:
     if lease.state is LeaseState.stopping:
         close(turn, lease, End(lease.cause or Cause.lost))
     else:
-        close(turn, lease, End(Cause.lost, at=lease.last_seen_at or lease.assigned_at))
+        close(
+            turn, lease, End(Cause.lost, at=lease.last_seen_at or lease.assigned_at, bounded=True)
+        )

@@ -148,6 +148,7 @@ def _posting(
             "seconds": 0,
             "price_micro_per_hour": None,
             "amount_micro": amount,
+            "bounded": False,
             "corrects": reference,
         }
     )

@@ -22,6 +22,7 @@ from ...reports.days import stacked
 from ...reports.spend import Part, Piece
 from ..basis.windows import Window, window
 from ..books.desk import Desk
+from ..books.restcharges import lease_of
 from .grounds import Ground, ground
 from .spending import owners_of
 from .usage import Scope, agreeing
@@ -162,6 +163,7 @@ def _made(
         total=total,
         running=_amounts({code: micro for code, micro in running.items() if micro}),
         corrections=_amounts(plain.sums(one for one in inside if one.corrects is not None)),
+        unseen_ends=len({lease_of(one.lease_id) for one in inside if one.bounded}),
         before=_amounts(beside.before),
     )
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ...i18n import _
 from ...lease import LeaseView, OpenLease, Posting, Verdict
+from ...lease.reserving import REST
 from ...metering import SITE, WAIVED, footed
 from ...policy.model import Policy
 from ..basis.words import cause_words, notice_words
@@ -27,7 +28,11 @@ def sheet(file: Dossier, policy: Policy | None) -> dict[str, object]:
         "server": formats.server_name(lease.key.server),
         "state": formats.state_words(lease.state),
         "answer": answer(file.view, lease, zone),
-        "facts": [*facts(file.view, lease, zone), *waived_in(file.lines, zone)],
+        "facts": [
+            *facts(file.view, lease, zone),
+            *waived_in(file.lines, zone),
+            *_unseen_end(file.lines, zone),
+        ],
         "verdict": file.evidence,
         "verdict_at": formats.instant(file.evidence.at, zone) if file.evidence else "",
         "signals": signals(file.evidence),
@@ -114,6 +119,16 @@ def waived_in(postings: Sequence[Posting], zone: str) -> list[tuple[str, str]]:
     ]
 
 
+def _unseen_end(postings: Sequence[Posting], zone: str) -> list[tuple[str, str]]:
+    """What is charged where nobody saw the end: less than it ran, never more."""
+    words = _("{instant}: nobody saw its end, and nothing is charged after it was last seen")
+    return [
+        (_("Charged until"), words.format(instant=formats.instant(one.end, zone)))
+        for one in postings
+        if one.bounded and one.flavor not in REST.values()
+    ]
+
+
 def _alone(lease: OpenLease) -> str | None:
     words = {"gpu": _("the whole GPU"), "node": _("the whole machine")}
     return words[lease.alone] if lease.alone is not None else None
@@ -173,7 +188,7 @@ def lines(postings: Sequence[Posting], zone: str) -> list[dict[str, str]]:
     return [
         {
             "start": formats.instant(one.start, zone),
-            "end": formats.instant(one.end, zone),
+            "end": _end(one, zone),
             "seconds": str(one.seconds),
             "price": _("not priced")
             if one.price_micro_per_hour is None
@@ -187,6 +202,11 @@ def lines(postings: Sequence[Posting], zone: str) -> list[dict[str, str]]:
         }
         for one in postings
     ]
+
+
+def _end(one: Posting, zone: str) -> str:
+    at = formats.instant(one.end, zone)
+    return _("{instant}, last seen").format(instant=at) if one.bounded else at
 
 
 def _payer(one: Posting, payer: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ...i18n import _
+from ...i18n import _, ngettext
 from ...lease.monthreport import MonthReport
 from ...lease.spend import SpendRow
 from ...lease.usage import Amount
@@ -115,6 +115,14 @@ def sentences(report: MonthReport) -> tuple[str, ...]:
     if report.corrections:
         found.append(
             _("{money} of it corrects earlier charges.").format(money=_money(report.corrections, 0))
+        )
+    if report.unseen_ends:
+        found.append(
+            ngettext(
+                "The end of {n} server was not seen; it is charged until it was last seen.",
+                "The ends of {n} servers were not seen; each is charged until it was last seen.",
+                report.unseen_ends,
+            ).format(n=report.unseen_ends)
         )
     return tuple(found)
 

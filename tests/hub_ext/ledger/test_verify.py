@@ -190,7 +190,7 @@ def full(where: Place) -> Place:
             (
                 "INSERT INTO posting SELECT seq, 2, 'L9', user_name, server_name, team, project, "
                 "profile, pool, flavor, units, standing, start_at, end_at, seconds, "
-                "price_micro_per_hour, amount_micro, currency, cause, corrects "
+                "price_micro_per_hour, amount_micro, currency, cause, corrects, bounded "
                 "FROM posting WHERE line = 0"
             ),
             "charge 2 of event 8",
