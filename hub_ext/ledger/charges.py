@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, case, func, insert, not_, or_, select
+from sqlalchemy import ColumnElement, Row, and_, bindparam, case, func, insert, not_, or_, select
 
 from ..errors import LedgerError
 from ..lease import GOVERNOR, Actor, Event, LeaseId, Posting
@@ -45,6 +45,11 @@ _SAME = (
     "corrects",
     "bounded",
 )
+
+
+# Made once: to put a statement together takes as long as to run it.
+_UNTIL = select(func.max(posting.c.end_at)).where(posting.c.lease_id == bindparam("of_lease"))
+_POST = insert(posting)
 
 
 def row_of_posting(line: Posting, seq: int, number: int) -> dict[str, Any]:
@@ -249,8 +254,7 @@ class Charges(Records):
 
     def charged_until(self, lease_id: LeaseId) -> datetime | None:
         """End of the newest posting of a lease; None before the first."""
-        query = select(func.max(posting.c.end_at)).where(posting.c.lease_id == lease_id)
-        found = self._run(query).scalar()
+        found = self._run(_UNTIL, {"of_lease": lease_id}).scalar()
         return None if found is None else instant(found)
 
     def begun(self, lease_ids: Collection[str]) -> dict[LeaseId, datetime]:
@@ -268,17 +272,22 @@ class Charges(Records):
 
     def closed_until(self) -> datetime | None:
         """End of the newest closed month; None where none is closed."""
-        if self._known.closed_until is None:
+        if not self._known.months_read:
             query = select(event).where(event.c.kind == MONTH_CLOSED)
             row = self._run(query.order_by(event.c.seq.desc()).limit(1)).first()
             if row is not None:
                 month: Any = event_of(row).body["month"]
                 self._known.closed_until = datetime.fromisoformat(month["end"])
+            self._known.months_read = True
         return self._known.closed_until
 
     def _unposted(self, lease_id: LeaseId, lines: list[Posting]) -> list[Posting]:
         until = self.charged_until(lease_id)
-        if until is not None:
+        # What goes on right behind the newest line, as a rule, cannot be on the books already.
+        again = until is not None and any(
+            line.start < until or line.start == line.end for line in lines
+        )
+        if again:
             query = select(posting).where(posting.c.lease_id == lease_id)
             there = {posting_of(row) for row in self._run(query)}
             lines = [line for line in lines if line not in there]
@@ -316,7 +325,7 @@ class Charges(Records):
         record = Event(kind=CHARGE_POSTED, at=at, lease_id=lease_id, actor=actor, body=body)
         seq = self.append(record)
         rows = [row_of_posting(line, seq, number) for number, line in enumerate(lines)]
-        self._run(insert(posting), rows)
+        self._run(_POST, rows)
         self._known.tally.add(lines)
 
 

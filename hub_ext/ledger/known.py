@@ -22,7 +22,9 @@ class Known:
         self.reservations: tuple[Reservation, ...] | None = None
         """All that are not over, in their order; None until they were read."""
         self.closed_until: datetime | None = None
-        """End of the newest closed month; None until it was read, and where none is closed."""
+        """End of the newest closed month; None where none is closed."""
+        self.months_read = False
+        """Whether `closed_until` was read."""
         self.tally = Tally()
         """Sums of charges; they outlast a transaction that fails, since a refusal fails one."""
         self._leases: dict[LeaseId, OpenLease] = {}
@@ -34,7 +36,7 @@ class Known:
         """Know nothing: what a transaction that failed has read or written did not happen."""
         self.complete, self.newest, self._ordered = False, None, None
         self.reservations = None
-        self.closed_until = None
+        self.closed_until, self.months_read = None, False
         self.tally.drop()
         self._leases.clear()
         self._order.clear()

@@ -88,10 +88,13 @@ class Leases(Records):
 
     def leases(self) -> tuple[OpenLease, ...]:
         """All open leases, by time of request and then by id."""
+        self._read_all()
+        return self._known.ordered
+
+    def _read_all(self) -> None:
         if not self._known.complete:
             rows = self._run(_ALL).all()
             self._known.fill(lease_of_row(row.body, row.seen_at) for row in rows)
-        return self._known.ordered
 
     def lease(self, lease_id: LeaseId) -> OpenLease | None:
         """One lease, open or closed, as it stands now; None where it was never recorded."""
@@ -99,12 +102,12 @@ class Leases(Records):
 
     def opened(self, lease_id: LeaseId) -> OpenLease | None:
         """One open lease as it stands now; None where it is closed or unknown."""
-        self.leases()
+        self._read_all()
         return self._known.lease(lease_id)
 
     def lease_of(self, key: ServerKey) -> OpenLease | None:
         """The open lease of a server."""
-        self.leases()
+        self._read_all()
         return self._known.lease_of(key)
 
     def last_ended(self, key: ServerKey) -> OpenLease | None:

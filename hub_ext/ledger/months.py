@@ -134,7 +134,7 @@ class Months(Charges):
         """
         body: dict[str, object] = {"v": BODY_VERSION, "month": month.model_dump(mode="json")}
         seq = self.append(Event(kind=MONTH_CLOSED, at=month.at, actor=actor, body=body))
-        self._known.closed_until = month.end
+        self._known.closed_until, self._known.months_read = month.end, True
         return seq
 
     def charge_at(self, lease_id: LeaseId, start: datetime) -> Posting | None:

@@ -154,6 +154,8 @@ posting = Table(
     UniqueConstraint("lease_id", "start_at"),
     CheckConstraint("end_at >= start_at", name="forward"),
     Index("ix_posting_end_at", "end_at"),
+    Index("ix_posting_user_name", "user_name", "end_at"),
+    Index("ix_posting_team", "team", "end_at"),
 )
 """Charges, as the event `charge.posted` of the same `seq` carries them."""
 

@@ -3,6 +3,7 @@
 What crosses a midnight is split there, so that all days together are the charges again.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
@@ -63,14 +64,14 @@ def stacked(
         [start, end); what lies outside is cut off. Up to `MOST_DAYS` it is shown by days.
     """
     edges, titles = _edges(zone, window)
+    starts = [period.start for period in edges]
     found: dict[str, list[int]] = {}
     for line in lines:
         if not line.amount_micro or line.currency != currency:
             continue
         row = found.setdefault(name(line), [0] * len(edges))
-        for index, period in enumerate(edges):
-            if period.end <= line.start:
-                continue
+        first = max(bisect_right(starts, line.start) - 1, 0)
+        for index, period in enumerate(edges[first:], first):
             if period.start > line.end:
                 break
             part = clip(line, period.start, period.end)

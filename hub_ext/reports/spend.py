@@ -4,6 +4,7 @@ Every figure is a sum of what it was given; all rows add up to the total. No uti
 where no owner and no cost stand beside it, and unknown use stays unknown.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -94,12 +95,13 @@ def rows(
     -------
     One row for each set of names, in their order with the unlabelled last, and the total.
     """
-    heaps: dict[tuple[str | None, ...], _Heap] = {}
-    total = _Heap()
+    heaps: defaultdict[tuple[str | None, ...], _Heap] = defaultdict(_Heap)
+    names = [_NAMES[word] for word in by]
     for piece in pieces_:
-        key = tuple(name(piece, word) for word in by)
-        heaps.setdefault(key, _Heap()).add(piece)
-        total.add(piece)
+        heaps[tuple([name_of(piece) for name_of in names])].add(piece)
+    total = _Heap()
+    for heap in heaps.values():
+        total.take(heap)
     ordered = sorted(heaps, key=lambda key: [(one is None, one or "") for one in key])
     made = tuple(heaps[key].row(dict(zip(by, key, strict=True)), owners_of) for key in ordered)
     return made, total.row({}, owners_of)
@@ -178,6 +180,22 @@ class _Heap:
         code = line.currency
         self.amounts[code] = self.amounts.get(code, 0) + line.amount_micro
         self.measured_micro[code] = self.measured_micro.get(code, 0) + piece.measured_micro
+
+    def take(self, other: "_Heap") -> None:
+        """Add what another holds."""
+        self.leases |= other.leases
+        self.unpriced |= other.unpriced
+        self.held_s += other.held_s
+        self.unit_s += other.unit_s
+        self.unpriced_s += other.unpriced_s
+        self.measured_unit_s += other.measured_unit_s
+        self.percent_unit_s += other.percent_unit_s
+        for mine, more in (
+            (self.amounts, other.amounts),
+            (self.measured_micro, other.measured_micro),
+        ):
+            for code, micro in more.items():
+                mine[code] = mine.get(code, 0) + micro
 
     def row(self, names: Names, owners_of: OwnersOf) -> SpendRow:
         owners = owners_of(names)

@@ -65,5 +65,15 @@ def full_control_plane(control_plane: ControlPlane) -> ControlPlane:
 @pytest.fixture
 def kubelet(full_control_plane: ControlPlane) -> Iterator[Kubelet]:
     """A node with two GPUs and two MIG devices, whose pods are local processes."""
+    _nobody_waits(full_control_plane)
     with Kubelet.running(full_control_plane) as node:
         yield node
+
+
+def _nobody_waits(plane: ControlPlane) -> None:
+    """Delete pods that another test left without a node: a new one would take them."""
+    for pod in plane.api.items("/api/v1/pods", fieldSelector="spec.nodeName="):
+        meta = pod["metadata"]
+        path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
+        plane.api.delete(path, gracePeriodSeconds="0")
+        plane.api.wait_gone(path)

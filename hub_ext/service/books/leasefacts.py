@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from ...lease import LeaseId, OpenLease
+from ...lease.value import Said
 from ...ledger.said import said
 from ...ledger.store import Tx
 from ...policy.model import Policy
@@ -25,10 +26,13 @@ class FactsBook:
     """Facts of closed leases, as far as they were read."""
 
     _closed: dict[LeaseId, LeaseFacts] = field(default_factory=dict)
+    _said: dict[LeaseId, Said] = field(default_factory=dict)
+    """What was said of open leases."""
 
     def forget(self, lease_id: LeaseId) -> None:
         """Read a lease again when it is next asked for: more was said of it."""
         self._closed.pop(lease_id, None)
+        self._said.pop(lease_id, None)
 
     def lacking(self, tx: Tx, line_ids: Iterable[LeaseId]) -> tuple[LeaseId, ...]:
         """List the leases that lines are of and that are still to be read."""
@@ -41,9 +45,10 @@ class FactsBook:
         for lease_id in lease_ids:
             lease = tx.lease(lease_id)
             # What is kept unused for a reservation has lines of its own, and no lease.
-            known = UNKNOWN if lease is None else facts_of(tx, lease, policy)
-            if lease is None or not lease.open:
-                self._closed[lease_id] = known
+            if lease is None:
+                self._closed[lease_id] = UNKNOWN
+            elif not lease.open:
+                self._closed[lease_id] = facts_of(lease, said(tx, lease_id)[0], policy)
         while len(self._closed) > MOST_KEPT:
             del self._closed[next(iter(self._closed))]
 
@@ -54,22 +59,32 @@ class FactsBook:
 
         What was not read before is read now.
         """
-        ids = dict.fromkeys(line_ids)
-        self.read(tx, self.lacking(tx, ids), policy)
-        open_ = {lease.id: facts_of(tx, lease, policy) for lease in tx.leases()}
-        known = ((line, lease_of(line)) for line in ids)
+        leases = {line: lease_of(line) for line in line_ids}
+        self.read(tx, self.lacking(tx, leases), policy)
+        wanted = set(leases.values())
+        open_ = {
+            lease.id: facts_of(lease, self._told(tx, lease.id), policy)
+            for lease in tx.leases()
+            if lease.id in wanted
+        }
         return {
             line: open_[lease] if lease in open_ else self._closed.get(lease, UNKNOWN)
-            for line, lease in known
+            for line, lease in leases.items()
         }
 
+    def _told(self, tx: Tx, lease_id: LeaseId) -> Said:
+        if lease_id not in self._said:
+            while len(self._said) >= MOST_KEPT:
+                del self._said[next(iter(self._said))]
+            self._said[lease_id] = said(tx, lease_id)[0]
+        return self._said[lease_id]
 
-def facts_of(tx: Tx, lease: OpenLease, policy: Policy | None) -> LeaseFacts:
+
+def facts_of(lease: OpenLease, told: Said, policy: Policy | None) -> LeaseFacts:
     """Take from a lease what reports tell of it; a GPU's model as it was found, else declared."""
     model = next((device.model for device in lease.devices), None)
     if model is None and policy is not None and lease.pool in policy.pools:
         model = policy.pools[lease.pool].model
-    told, _at = said(tx, lease.id)
     return LeaseFacts(
         model=model,
         task_type=lease.task_type,

@@ -8,7 +8,8 @@ from datetime import datetime
 
 from ...errors import RefusedError
 from ...i18n import _
-from ...lease import Posting, Usage
+from ...lease import OpenLease, Posting, Usage
+from ...metering import NO_TEAMS, SITE_USER
 from ...reports import conservation, tables
 from ..books.desk import Desk, Turn
 from ..leasing.closing import charges
@@ -70,7 +71,7 @@ def reckoned(turn: Turn, scope: Scope, start: datetime, end: datetime) -> list[P
     running = (
         line
         for lease in tx.leases()
-        if lease.holding
+        if lease.holding and _may_be_inside(scope, lease)
         for line in charges(desk, lease, now)
         if _inside(scope, line)
     )
@@ -81,6 +82,13 @@ def reckoned(turn: Turn, scope: Scope, start: datetime, end: datetime) -> list[P
         if _inside(scope, line)
     )
     return [*posted, *running, *kept]
+
+
+def _may_be_inside(scope: Scope, lease: OpenLease) -> bool:
+    """Whether a lease can have a line that is inside: its own, or one that the site bears."""
+    if scope.user is not None and scope.user not in {lease.key.user, SITE_USER}:
+        return False
+    return scope.teams is None or not NO_TEAMS.union({lease.team}).isdisjoint(scope.teams)
 
 
 def _inside(scope: Scope, line: Posting) -> bool:
