@@ -14,7 +14,7 @@ from ..errors import GpuCommonsError, RefusedError
 from ..i18n import _
 from .answers import MissingError, NotServedError
 from .difference import Cluster, Difference, Spot
-from .leaving import leaving
+from .leaving import leaving, still_fenced
 from .names import FIELD_MANAGER
 from .paging import listed
 from .render.kinds import KINDS, Manifest, kind_of, place_of
@@ -47,18 +47,21 @@ async def differences(cluster: Cluster, manifests: Sequence[Manifest]) -> tuple[
         name for kind, _namespace, name in ours if kind == "Namespace"
     }
 
+    rendered = {place_of(one) for one in manifests}
+    gone = {spot: one for spot, one in ours.items() if spot not in rendered}
+    left = await leaving(cluster, gone, rendered)
+
     async def compare(one: Manifest) -> Difference | None:
         spot = place_of(one)
         found = ours.get(spot) or await _found(cluster, one)
         if found is None and spot[1] in coming and not await _there(cluster, spot[1]):
             return Difference("create", spot)
-        wanted = await _applied(cluster, one, dry_run=True)
-        return _difference(spot, found, wanted)
+        made = still_fenced(one, found, left)
+        wanted = await _applied(cluster, made, dry_run=True)
+        return _difference(spot, found, wanted, made)
 
     changed = [one for one in await _all(manifests, compare) if one is not None]
-    rendered = {place_of(one) for one in manifests}
-    gone = {spot: one for spot, one in ours.items() if spot not in rendered}
-    return (*changed, *await leaving(cluster, gone, rendered))
+    return (*changed, *left)
 
 
 async def apply(
@@ -75,7 +78,7 @@ async def apply(
     made = [one for one in found if one.spot in by_spot]
 
     async def make(one: Difference) -> None:
-        await _applied(cluster, by_spot[one.spot])
+        await _applied(cluster, one.made or by_spot[one.spot])
 
     for _kind, group in groupby(made, key=lambda one: one.spot[0]):
         await _all(list(group), make)
@@ -89,7 +92,9 @@ async def apply(
                 continue
 
 
-def _difference(spot: Spot, found: Manifest | None, wanted: Manifest) -> Difference | None:
+def _difference(
+    spot: Spot, found: Manifest | None, wanted: Manifest, made: Manifest
+) -> Difference | None:
     if found is None:
         return Difference("create", spot)
     before, after = _plain(found), _plain(wanted)
@@ -100,7 +105,8 @@ def _difference(spot: Spot, found: Manifest | None, wanted: Manifest) -> Differe
         yaml_text(before).splitlines(), yaml_text(after).splitlines(), lineterm="", n=2
     )
     # The first two lines name files, and these are none.
-    return Difference("mend" if same else "change", spot, tuple(lines)[2:], by=_last(found))
+    act = "mend" if same else "change"
+    return Difference(act, spot, tuple(lines)[2:], by=_last(found), made=made)
 
 
 def _last(found: Manifest) -> str:

@@ -46,6 +46,8 @@ class Difference:
         Of what is released or drained: the fields to change.
     by
         Who wrote the object last beside us, as the API server names field managers.
+    made
+        The object to apply, where it is not just what is rendered: see `leaving.still_fenced`.
     """
 
     act: str
@@ -53,6 +55,7 @@ class Difference:
     lines: tuple[str, ...] = ()
     patch: Mapping[str, Any] = field(default_factory=dict)
     by: str = ""
+    made: Manifest | None = None
 
     def text(self) -> str:
         """Write it for people."""

@@ -4,17 +4,18 @@ Kueue forgets the leases of a queue that is being deleted, and would give their 
 a queue with leases stays, holds nothing and lets nobody in, until they have ended.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from copy import deepcopy
 from typing import Any
 
 from .difference import Cluster, Difference, Spot
 from .names import LABEL_MANAGED_BY, LABEL_PROJECT, LABEL_TEAM, SITE_COHORT
 from .render.kinds import KINDS, Manifest
-from .render.marks import LABEL_RENDERED
+from .render.marks import ANNOTATION_CONTENT, LABEL_RENDERED, content_digest
 from .render.network import SINGLE_USER
 
-__all__ = ["leaving"]
+__all__ = ["leaving", "still_fenced"]
 
 Home = tuple[str, str, str]
 """Namespace, team and project to which something belongs."""
@@ -45,6 +46,45 @@ async def leaving(
             # One line for all that stays there.
             found.append(Difference("wait", spot))
     return tuple(found)
+
+
+def still_fenced(one: Manifest, found: Manifest | None, left: Iterable[Difference]) -> Manifest:
+    """Let a binding go on to hold where it held, as long as servers live there.
+
+    Parameters
+    ----------
+    one
+        An object as rendered; any that is no binding is given back as it is.
+    found
+        The same as the cluster has it.
+    left
+        What becomes of what is rendered no more.
+    """
+    if one["kind"] != "ValidatingAdmissionPolicyBinding" or found is None:
+        return one
+    waiting = {spot[2] for act, spot in ((d.act, d.spot) for d in left) if act == "wait"}
+    here, there = set(_spaces(one)), set(_spaces(found))
+    both = sorted(here | (there & waiting))
+    if both == sorted(here):
+        return one
+    made = deepcopy(one)
+    _selected(made)["values"] = both
+    made["metadata"]["annotations"] = {ANNOTATION_CONTENT: content_digest(made)}
+    return made
+
+
+def _selected(binding: Manifest) -> dict[str, Any]:
+    where = binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
+    found: dict[str, Any] = where[0]
+    return found
+
+
+def _spaces(binding: Manifest) -> list[str]:
+    try:
+        return list(_selected(binding)["values"])
+    except (KeyError, IndexError, TypeError):
+        # Somebody changed it beyond recognition: it is mended to what is rendered.
+        return []
 
 
 def _away(spot: Spot) -> Difference:

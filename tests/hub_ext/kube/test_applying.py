@@ -222,7 +222,7 @@ def test_a_queue_with_leases_is_drained_first_and_goes_when_they_have_ended() ->
     assert [one.act for one in look(cluster, fewer)] == ["wait"]
 
     queue_of(cluster)["status"] = {"reservingWorkloads": 0}
-    assert {one.act for one in settle(cluster, fewer)} == {"remove", "release"}
+    assert {one.act for one in settle(cluster, fewer)} == {"change", "remove", "release"}
     assert look(cluster, fewer) == ()
 
 
@@ -251,6 +251,44 @@ def test_leases_of_a_team_that_is_no_more_count_at_the_root() -> None:
     kept = queue_of(cluster, "gc-speech-voices-two-0c7d1b36")
     assert kept["spec"]["cohortName"] == "gc-site"
     assert "/apis/kueue.x-k8s.io/v1beta2/cohorts/gc-speech" not in cluster.objects
+
+
+def fenced_in(cluster: FakeCluster) -> set[str]:
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+    binding = cluster.objects[f"{path}/gpu-commons-servers"]
+    where = binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
+    return set(where[0]["values"])
+
+
+def test_what_a_namespace_is_fenced_by_holds_until_its_last_server_has_ended() -> None:
+    cluster, data = FakeCluster(), site_data()
+    settle(cluster, made_of())
+    data["projects"]["sky-survey"]["namespace"] = "survey"
+    moved = made_of(Policy.model_validate(data))
+    cluster.pods = ["gpu-sky-survey"]
+
+    settle(cluster, moved)
+    assert {"survey", "gpu-sky-survey"} <= fenced_in(cluster)
+    assert [one.act for one in look(cluster, moved)] == ["wait"], "it stays so"
+
+    cluster.pods = []
+    settle(cluster, moved)
+    assert "survey" in fenced_in(cluster)
+    assert "gpu-sky-survey" not in fenced_in(cluster)
+    assert look(cluster, moved) == ()
+
+
+def test_a_binding_that_somebody_widened_is_narrowed_again() -> None:
+    cluster = FakeCluster()
+    settle(cluster, made_of())
+    before = fenced_in(cluster)
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+    binding = cluster.objects[f"{path}/gpu-commons-servers"]
+    where = binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
+    where[0]["values"] = [*where[0]["values"], "kube-system"]
+
+    assert [one.act for one in settle(cluster, made_of())] == ["mend"]
+    assert fenced_in(cluster) == before
 
 
 def test_rights_stay_where_servers_run_that_hold_no_gpu() -> None:
