@@ -17,16 +17,18 @@ from pathlib import Path
 from ..errors import GpuCommonsError
 from ..i18n import _
 from ..parent import watch_parent
-from ..telemetry.agent import Agent, Holdings
+from ..telemetry.agent import Agent, Holdings, PrometheusAgent
 from ..telemetry.cgroups import TREE, Cgroups
 from ..telemetry.guarded import GuardedNvml, driver_found
 from ..telemetry.inbox import Inbox
 from ..telemetry.outbox import Outbox
 from ..telemetry.processes import ProcessMeter
+from ..telemetry.prometheus import PERIOD_S, PrometheusReader, Where
 from ..telemetry.sample import Reader
 
-NVML_PERIOD_S = 10.0
-SIMULATED_PERIOD_S = 2.0
+PERIODS_S = {"nvml": 10.0, "simulated": 2.0, "prometheus": PERIOD_S}
+"""Seconds between two readings, where nothing else is said."""
+
 END_S = 5.0
 """A read that hangs in /proc may not keep the agent alive longer than this."""
 
@@ -51,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--devices",
-        choices=["auto", "nvml", "simulated"],
+        choices=["auto", "nvml", "simulated", "prometheus"],
         default=env.get("GPU_COMMONS_DEVICES", "auto"),
         help=_("where figures come from (GPU_COMMONS_DEVICES)"),
     )
@@ -91,6 +93,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument("--period", type=float, help=_("seconds between two readings"))
+    _add_prometheus(parser)
+
+
+def _add_prometheus(parser: argparse.ArgumentParser) -> None:
+    env = os.environ
+    parser.add_argument(
+        "--prometheus",
+        metavar="URL",
+        default=env.get("GPU_COMMONS_PROMETHEUS"),
+        help=_(
+            "with --devices prometheus: the server that has DCGM's and the kubelets' figures "
+            "(GPU_COMMONS_PROMETHEUS)"
+        ),
+    )
+    parser.add_argument(
+        "--prometheus-token-file",
+        type=Path,
+        metavar="FILE",
+        help=_("bearer token for it, read anew each time"),
+    )
+    parser.add_argument(
+        "--prometheus-ca-file",
+        type=Path,
+        metavar="FILE",
+        help=_("certificates by which it is known; else those of this machine"),
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -109,7 +137,9 @@ def run(args: argparse.Namespace) -> int:
     inbox_token = _token(args, os.environ)
     source = _source(args.devices)
     wanted_s = args.period or _interval(os.environ)
-    period_s = wanted_s or (NVML_PERIOD_S if source == "nvml" else SIMULATED_PERIOD_S)
+    period_s = wanted_s or PERIODS_S[source]
+    if source == "prometheus":
+        return _watch_from_afar(args, inbox_token, period_s)
     reader = _reader(source, args, period_s)
     try:
         agent = partial(
@@ -124,6 +154,25 @@ def run(args: argparse.Namespace) -> int:
         asyncio.run(_work(agent, args.url, inbox_token))
     finally:
         reader.close()
+    return 0
+
+
+def _watch_from_afar(args: argparse.Namespace, token: str, period_s: float) -> int:
+    """Report what a Prometheus tells of all machines.
+
+    Raises
+    ------
+    GpuCommonsError
+        No Prometheus was named.
+    """
+    if not args.prometheus:
+        raise GpuCommonsError(
+            _("Name the Prometheus: --prometheus, or the variable GPU_COMMONS_PROMETHEUS.")
+        )
+    where = Where(args.prometheus, args.prometheus_token_file, args.prometheus_ca_file)
+    reader = PrometheusReader(where, period_s)
+    agent = partial(PrometheusAgent, reader, period_s=period_s, outbox=_outbox(args))
+    asyncio.run(_work(agent, args.url, token))
     return 0
 
 

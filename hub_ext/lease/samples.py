@@ -123,7 +123,7 @@ class SampleBatch(Value):
     """`POST samples`: what one agent read in one period."""
 
     node: ShortText
-    source: Literal["nvml", "simulated"]
+    source: Literal["nvml", "simulated", "prometheus"]
     sent_at: AwareDatetime
     period_s: Annotated[float, Field(gt=0, le=3600)]
     inventory: Inventory | None = None

@@ -30,6 +30,7 @@ from ..lease import (
 from .outbox import Outbox
 from .peerclock import PeerClock
 from .processes import ProcessMeter
+from .prometheus import PrometheusReader
 from .sample import Reader, Reading
 from .strays import strays
 
@@ -117,13 +118,13 @@ class Agent:
         while not stop.is_set():
             next_s = loop.time() + self._period_s
             # In a thread: /proc can be slow, and a signal should be heard meanwhile.
-            batches = await asyncio.to_thread(self._batches)
+            batches = await asyncio.to_thread(self.gather)
             await self._deliver(batches, stop, next_s)
             if self._outbox is not None:
                 await self._catch_up(self._outbox, batches, stop, next_s)
             await _rest(stop, next_s - loop.time())
 
-    def _batches(self) -> list[SampleBatch]:
+    def gather(self) -> list[SampleBatch]:
         """Read once; one batch for each node."""
         now, clock = self._now(), self._clock.offset()
         watch, held = _merged(self._watches.values()), self._held()
@@ -286,6 +287,25 @@ class Agent:
         if self._away:
             LOG.warning(_("Samples are reported again."))
         self._away = ""
+
+
+class PrometheusAgent(Agent):
+    """Reports for machines that let no agent in; where one does report, that one is believed."""
+
+    def __init__(
+        self,
+        reader: PrometheusReader,
+        governor: Governor,
+        *,
+        period_s: float,
+        outbox: Outbox | None = None,
+    ) -> None:
+        super().__init__(reader, governor, node="", period_s=period_s, outbox=outbox)
+        self._prometheus = reader
+
+    def gather(self) -> list[SampleBatch]:
+        """Ask once; one batch for each machine that was read lately."""
+        return self._prometheus.batches(self._watches, self._now(), self._clock.offset())
 
 
 def _merged(watches: Iterable[WatchList]) -> WatchList:

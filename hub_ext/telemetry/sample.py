@@ -31,7 +31,7 @@ class Reader(Protocol):
     """A source of figures about one node's devices."""
 
     @property
-    def source(self) -> Literal["nvml", "simulated"]:
+    def source(self) -> Literal["nvml", "simulated", "prometheus"]:
         """Where the figures come from; it stands beside every one of them."""
 
     @property

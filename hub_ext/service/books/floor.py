@@ -71,6 +71,10 @@ class Floor:
         known = self._batches.get(node)
         return known[1].source if known else ""
 
+    def is_watched_at_home(self, node: str, *, now: datetime) -> bool:
+        """Whether an agent on the machine itself reports; then what is heard elsewhere is late."""
+        return self.source(node) in {"nvml", "simulated"} and not self._silent(node, now)
+
     def period_s(self, node: str) -> float | None:
         """Seconds between two batches of a node; None before the first."""
         known = self._batches.get(node)

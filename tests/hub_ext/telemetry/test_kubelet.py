@@ -91,5 +91,5 @@ def test_a_batch_says_who_holds_the_devices_or_that_nobody_could_be_asked(answer
         holdings=holdings,
         now=lambda: datetime.now(UTC),
     )
-    (batch,) = agent._batches()
+    (batch,) = agent.gather()
     assert batch.holdings == ((one,) if answers else None)
