@@ -69,6 +69,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=env.get("GPU_COMMONS_STATE"),
         help=_("state directory, for simulated devices (GPU_COMMONS_STATE)"),
     )
+    parser.add_argument("--period", type=float, help=_("seconds between two readings"))
+    _add_places(parser)
+    _add_prometheus(parser)
+
+
+def _add_places(parser: argparse.ArgumentParser) -> None:
+    """Declare what of this machine is looked at, and where readings are kept."""
+    env = os.environ
     parser.add_argument(
         "--kubelet-socket",
         type=Path,
@@ -92,8 +100,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "(GPU_COMMONS_OUTBOX; default outbox/ in the state directory)"
         ),
     )
-    parser.add_argument("--period", type=float, help=_("seconds between two readings"))
-    _add_prometheus(parser)
 
 
 def _add_prometheus(parser: argparse.ArgumentParser) -> None:

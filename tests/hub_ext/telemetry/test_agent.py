@@ -20,6 +20,7 @@ from hub_ext.lease import LeaseId, SampleBatch, WatchItem, WatchList
 from hub_ext.telemetry.agent import Agent
 from hub_ext.telemetry.inbox import Inbox
 from hub_ext.telemetry.simulated import SimulatedReader
+from tests.support.fake_prometheus import gpu, prometheus
 from tests.support.inbox import TOKEN, InboxGovernor
 from tests.support.nvml import FakeDriver
 
@@ -269,6 +270,28 @@ def test_the_command_reports_until_it_is_told_to_end(
     said = _report_of(governor, process, number)
     assert process.returncode == 0, said
     assert governor.batches[0].period_s == 0.2
+
+
+def test_the_command_reports_what_a_prometheus_tells() -> None:
+    governor = InboxGovernor()
+    now = datetime.now(UTC)
+    with prometheus(now) as server:
+        server.tell(gpu("GPU-a", "node-2", "jupyter-vera"), util=40)
+        arguments = ("--url", governor.url, "--devices", "prometheus", "--prometheus", server.url)
+        process = _command(*arguments, JUPYTERHUB_API_TOKEN=TOKEN)
+        said = _report_of(governor, process, batches=1)
+    assert process.returncode == 0, said
+    batch = governor.batches[0]
+    assert (batch.node, batch.source, batch.period_s) == ("node-2", "prometheus", 30.0)
+    assert [one.util_percent for one in batch.devices] == [40]
+
+
+def test_the_command_asks_for_the_prometheus_that_was_not_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTERHUB_API_TOKEN", TOKEN)
+    assert main(["agent", "--url", "http://127.0.0.1:1", "--devices", "prometheus"]) == 1
+    assert "--prometheus" in capsys.readouterr().err
 
 
 def test_the_command_ends_with_its_parent(policy: Path, tmp_path: Path) -> None:
