@@ -94,6 +94,10 @@ class IdleCore:
         """Count a pass over all live leases; see `wouldstops.tick`."""
         wouldstops.tick(self._desk, live, now=now)
 
+    def trials_by_state(self) -> tuple[int, int]:
+        """Count idle rules that are still tried, and those that wait to be switched on."""
+        return trials.by_state(self._desk)
+
     def idle_trials(self, *, now: datetime) -> TrialSheet:
         """Report on the idle rules on trial."""
         return trials.sheet(self._desk, now=now)

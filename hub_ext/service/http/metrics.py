@@ -37,6 +37,8 @@ class Facts(Value):
     spend: SpendFacts | None = None
     """None while no policy is in force."""
     outward: OutwardTotals = OutwardTotals()
+    trials: tuple[int, int] = (0, 0)
+    """Idle rules that are tried, and those that wait to be switched on."""
 
 
 def gather(governor: Governor, now: datetime) -> Facts:
@@ -60,6 +62,7 @@ def gather(governor: Governor, now: datetime) -> Facts:
         anomalies=governor.anomalies(now=now).open,
         spend=governor.month_spend(now=now) if known else None,
         outward=governor.outward_totals(now=now),
+        trials=governor.trials_by_state(),
     )
 
 
@@ -92,6 +95,14 @@ def text(facts: Facts, beats: Mapping[str, Beat]) -> bytes:
     if facts.spend is not None:
         spendmetrics.write(registry, facts.spend)
     _outward(registry, facts.outward)
+    trials = Gauge(
+        "gpu_commons_idle_trials",
+        "Idle rules on trial: `running`, or `over` and waiting for an administrator's word",
+        ["state"],
+        registry=registry,
+    )
+    for state, count in zip(("running", "over"), facts.trials, strict=True):
+        trials.labels(state).set(count)
     _loops(registry, beats)
     return generate_latest(registry)
 

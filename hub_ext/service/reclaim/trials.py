@@ -45,6 +45,13 @@ def sheet(desk: Desk, *, now: datetime) -> TrialSheet:
     )
 
 
+def by_state(desk: Desk) -> tuple[int, int]:
+    """Count rules that are still tried, and those whose time is over and which wait for a word."""
+    book = desk.book
+    over = sum(not left(one, book.trial_of(rule)) for rule, one in book.switched.trials.items())
+    return len(book.switched.trials) - over, over
+
+
 def switch_on(
     desk: Desk, rule: str, *, before_its_time: bool, reason: str, actor: Actor, now: datetime
 ) -> TrialSheet:

@@ -13,6 +13,7 @@ from hub_ext.idle import Readings
 from hub_ext.lease import Activity, Actor, Cause, LeaseId, LeaseState, Liveness, OpenLease
 from hub_ext.lease.trying import IdleTrial
 from hub_ext.service.core.governor import Governor
+from hub_ext.service.http import metrics
 from tests.support.culling import Passes
 from tests.support.small_core import SmallCore
 
@@ -151,6 +152,24 @@ def test_a_stop_of_the_former_rule_that_a_looser_one_would_not_make_is_counted(
         passes.go_on(15)
         assert core.lease(lease.id).cause is Cause.culled, "the former one stays in force"
         assert (trial(core).stops, trial(core).kept) == (0, 1)
+
+
+def test_metrics_say_when_a_rule_waits_for_a_word(tried: tuple[SmallCore, Passes]) -> None:
+    core, passes = tried
+
+    def said() -> list[str]:
+        text = metrics.text(metrics.gather(core.governor, core.now), {}).decode()
+        return [one for one in text.splitlines() if one.startswith("gpu_commons_idle_trials{")]
+
+    assert said() == [
+        'gpu_commons_idle_trials{state="running"} 1.0',
+        'gpu_commons_idle_trials{state="over"} 0.0',
+    ]
+    core.run("ada")
+    passes.go_on(70)
+    assert said()[1] == 'gpu_commons_idle_trials{state="over"} 1.0'
+    switch_on(core)
+    assert said()[1] == 'gpu_commons_idle_trials{state="over"} 0.0'
 
 
 def test_a_restart_in_the_middle_changes_nothing(tmp_path: Path) -> None:

@@ -286,14 +286,6 @@ def test_the_command_reports_what_a_prometheus_tells() -> None:
     assert [one.util_percent for one in batch.devices] == [40]
 
 
-def test_the_command_asks_for_the_prometheus_that_was_not_named(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JUPYTERHUB_API_TOKEN", TOKEN)
-    assert main(["agent", "--url", "http://127.0.0.1:1", "--devices", "prometheus"]) == 1
-    assert "--prometheus" in capsys.readouterr().err
-
-
 def test_the_command_ends_with_its_parent(policy: Path, tmp_path: Path) -> None:
     governor = InboxGovernor()
     arguments = ["--url", governor.url, "--devices", "simulated", "--policy", str(policy)]

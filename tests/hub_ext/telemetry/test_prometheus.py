@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hub_ext.cli import main
 from hub_ext.errors import UnreachableError
 from hub_ext.telemetry.prometheus import PrometheusReader, Where, answer
 from tests.support.fake_prometheus import FakePrometheus, gpu, prometheus
@@ -76,3 +77,11 @@ def test_while_it_is_away_nothing_is_told_and_it_is_said_once(
     assert caplog.text.count("answers 503") == 1
     server.status = 200
     assert len(reader.batches({}, NOW, None)) == 1
+
+
+def test_the_command_asks_for_the_prometheus_that_was_not_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTERHUB_API_TOKEN", "0" * 64)
+    assert main(["agent", "--url", "http://127.0.0.1:1", "--devices", "prometheus"]) == 1
+    assert "--prometheus" in capsys.readouterr().err
