@@ -58,6 +58,11 @@ function Evidence(props: { verdict: IVerdict; trans: TranslationBundle }): React
         {verdict.held_by && (
           <Fact name={trans.__('Held off by')}>{heldWords(verdict.held_by, trans)}</Fact>
         )}
+        {verdict.decision && (
+          <Fact name={trans.__('Judgement')} note={trans.__('Name it to ask why.')}>
+            <code>{verdict.decision}</code>
+          </Fact>
+        )}
         {verdict.signals.map(signal => (
           <Signal key={signal.name} signal={signal} trans={trans} />
         ))}

@@ -108,6 +108,8 @@ export interface IVerdict {
   ground: string;
   /** What alone holds idleness off, or empty. */
   held_by: string;
+  /** Name of this judgement on record, for `gpu-commons why`; empty before the first. */
+  decision: string;
 }
 
 /** What one more "keep" would do and cost, and what is left; words and amounts are the governor's. */

@@ -163,6 +163,7 @@ def test_the_panel_tells_rule_hold_and_what_one_more_keep_costs(
     expect(idleness).to_contain_text("gpus")
     expect(idleness).to_contain_text("somebody worked in it")
     expect(idleness).to_contain_text("over the last")
+    expect(idleness.get_by_text("l-5f2e8c1a9b3d7e60.2")).to_be_visible()
     week = idleness.get_by_role("meter", name="Kept, seven days")
     expect(week).to_have_attribute("aria-valuetext", "6 h of 24 h")
     expect(idleness.get_by_role("button", name="Keep for 1 h (EUR 4.20)")).to_be_visible()

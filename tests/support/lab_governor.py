@@ -488,4 +488,5 @@ def _verdict(now: datetime) -> Verdict:
             ),
         ),
         words="In use.",
+        decision="l-5f2e8c1a9b3d7e60.2",
     )
