@@ -17,6 +17,14 @@ from ...policy.purposes import needs_purpose
 from ...units import money_text
 from ..books.desk import Desk, Turn
 
+HOW_TO_SAY = _(
+    "Fill in the purpose on the form, or send `purpose` with at most {most} characters; of a "
+    "server that runs or waits, say it on its own page."
+)
+HOW_TO_SAY_OF_RESERVED = _(
+    "Fill in “For what” on the page, or give `--reason` or `reason` with at most {most} characters."
+)
+
 
 def value_of(tx: Tx, lease: OpenLease, *, in_team: bool) -> LeaseValue:
     """Tell what was said of a lease; its free text to whoever is of the team alone."""
@@ -76,8 +84,8 @@ def opened(turn: Turn, lease: OpenLease, purpose: str) -> OpenLease:
     return lease
 
 
-def check_purpose(turn: Turn, resolved: Resolved, purpose: str) -> None:
-    """See to it that a lease that has to say what it is for does.
+def check_purpose(turn: Turn, resolved: Resolved, purpose: str, how: str = HOW_TO_SAY) -> None:
+    """See to it that a lease that has to say what it is for does; `how` is said where not.
 
     Raises
     ------
@@ -97,13 +105,11 @@ def check_purpose(turn: Turn, resolved: Resolved, purpose: str) -> None:
         "no-purpose",
         _(
             "Say in a sentence what this server is for: {costs}, and a purpose is asked for above "
-            "{least} an hour. Fill in the purpose on the form, or send `purpose` with at most "
-            "{most} characters; of a server that runs or waits, say it on its own page. It stays "
-            "in your team."
+            "{least} an hour. {how} It stays in your team."
         ).format(
             costs=costs,
             least=money_text(policy.value.purpose_above or 0, policy.currency),
-            most=MOST_PURPOSE,
+            how=how.format(most=MOST_PURPOSE),
         ),
         figures={"profile": resolved.profile, "most_characters": MOST_PURPOSE},
         status=400,

@@ -12,11 +12,13 @@ from ...errors import RefusedError
 from ...i18n import _
 from ...lease import Ask, Device, LeaseState, OpenLease, Reason, When, local_text
 from ...lease.reserving import Opening, Reservation
+from ...lease.value import MOST_PURPOSE
 from ...policy.catalogue import Person, resolve
 from ...policy.room import held_devices, room_for
 from ..books.desk import Turn
 from ..leasing.granting import asked_lease, given
 from ..money.paying import unpaid_beside
+from ..money.valuing import opened
 from ..queueing.tickets import START, join, pinned, start_body
 
 
@@ -41,7 +43,7 @@ def keep(turn: Turn, one: Reservation, current: Opening, present: OpenLease | No
     if not isinstance(decision, Admitted):
         return Kept(reason=decision.reason)
     if present is None:
-        lease = turn.record(asked_lease(turn, asked, resolved))
+        lease = opened(turn, asked_lease(turn, asked, resolved), one.reason.strip()[:MOST_PURPOSE])
         lease = join(turn, lease, asked, decision.reason, turn.now)
         return Kept(lease=_hold(turn, one, current, lease, decision))
     short = unpaid_beside(turn, one, current)

@@ -36,6 +36,7 @@ from ..books.outages import serving
 from ..books.reservedtimes import Times
 from ..leasing.closing import End, close
 from ..money.reservedcharges import charged
+from ..money.valuing import HOW_TO_SAY_OF_RESERVED, check_purpose
 
 MOST_OF_ONE = 20
 """Reservations of one person that are not over."""
@@ -73,6 +74,8 @@ def make(
         )
         resolved = resolve(policy, person, choice, now)
         _check_right(policy, resolved, caller, person)
+        # What it is for becomes the purpose of each lease that is opened for it.
+        check_purpose(turn, resolved, wish.reason.strip(), HOW_TO_SAY_OF_RESERVED)
         one = _reservation(turn, wish, resolved)
         refused = unlisted(policy, one.project, one.pool, one.flavor, one.alone)
         if refused is not None:

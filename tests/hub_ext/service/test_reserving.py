@@ -22,6 +22,7 @@ from hub_ext.lease import (
     When,
 )
 from hub_ext.lease.reserving import UNUSED, Reservation, ReservationWish
+from hub_ext.ledger.said import said
 from hub_ext.policy.load import loads
 from hub_ext.service.basis.access import Caller
 from hub_ext.service.leasing import renaming
@@ -85,6 +86,26 @@ def refused(site: Site, **wish: object) -> RefusedError:
         reserve(site, **wish)  # type: ignore[arg-type]
     assert caught.value.status < 500
     return caught.value
+
+
+DEAR = RULES.replace("projects:\n", "value: {purpose_above: '1.00'}\nprojects:\n", 1)
+
+
+def test_reserved_time_says_what_it_is_for_and_so_does_the_lease_that_has_it(
+    tmp_path: Path,
+) -> None:
+    with site_in(tmp_path / "state", policy=DEAR) as site:
+        found = refused(site)
+        assert (found.code, found.status) == ("no-purpose", 400)
+        assert "“For what”" in found.message
+        assert site.governor.reserved(site.now, site.now)[0] == ()
+        reserve(site, reason="  The camera-ready run ")
+        tend(site, 2 * HOUR)
+        lease = held(site, "sam")
+        with site.ledger.transaction() as tx:
+            assert said(tx, lease.id)[0].purpose == "The camera-ready run"
+        asked = site.asking("sam")
+        assert site.ask(asked).lease_id == lease.id, "nobody is asked twice"
 
 
 def tend(site: Site, seconds: float = 0) -> None:
