@@ -73,6 +73,7 @@ class ServerActivity(LoggingConfigurable):
         self._input: datetime | None = None
         self._memory: datetime | None = None
         self._news = asyncio.Event()
+        self._fault = ""
 
     def noted_input(self) -> None:
         """Note that a person pressed a key or pointed somewhere in a page that can be seen."""
@@ -116,19 +117,28 @@ class ServerActivity(LoggingConfigurable):
         loop = asyncio.get_running_loop()
         told_s = -self.every_s
         while True:
-            self.look()
-            wait_s = self.gap_s if self._news.is_set() else self.every_s
-            if loop.time() - told_s >= wait_s:
-                self._news.clear()
-                told_s = loop.time()
-                with suppress(UnreachableError, RefusedError):
-                    await self._tell(self.activity())
+            try:
+                self.look()
+                wait_s = self.gap_s if self._news.is_set() else self.every_s
+                if loop.time() - told_s >= wait_s:
+                    self._news.clear()
+                    told_s = loop.time()
+                    with suppress(UnreachableError, RefusedError):
+                        await self._tell(self.activity())
+            except Exception as error:  # noqa: BLE001 - who falls silent for good is no witness
+                self._say_once(f"{type(error).__name__}: {error}")
             await asyncio.sleep(self.look_s)
 
+    def _say_once(self, words: str) -> None:
+        """Log a fault, once as long as it stays the same."""
+        if words != self._fault:
+            self.log.warning("What this server does is not told in full: %s", words)
+        self._fault = words
+
     def _look_at(self, kernel_id: str, kernel: Any) -> None:  # noqa: ANN401 - a kernel manager
-        known = self._known.get(kernel_id)
-        if known is None:
-            known = self._known[kernel_id] = _Kernel(stream=self._hear(kernel))
+        known = self._known.setdefault(kernel_id, _Kernel())
+        if known.stream is None or known.stream.closed():
+            known.stream = self._ear(kernel)
         now, is_busy = self._clock(), getattr(kernel, "execution_state", "") == "busy"
         if is_busy and known.busy_since is None:
             known.busy_since = now
@@ -139,6 +149,14 @@ class ServerActivity(LoggingConfigurable):
         said = getattr(kernel, "last_activity", None)
         if isinstance(said, datetime) and said.tzinfo is not None:
             self._output = said if self._output is None else max(self._output, said)
+
+    def _ear(self, kernel: Any) -> Any:  # noqa: ANN401 - a kernel manager
+        """Listen to a kernel; None where it cannot be heard just now, as while it starts anew."""
+        try:
+            return self._hear(kernel)
+        except Exception as error:  # noqa: BLE001 - its state is told all the same
+            self._say_once(f"a kernel is not heard: {type(error).__name__}: {error}")
+            return None
 
     def _hear(self, kernel: Any) -> Any:  # noqa: ANN401 - a kernel manager
         """Listen to what a kernel says, for the words of a full memory alone."""
@@ -166,8 +184,13 @@ class ServerActivity(LoggingConfigurable):
         return stream
 
     def _leave(self, one: _Kernel) -> None:
-        if one.stream is not None and not one.stream.closed():
-            one.stream.close()
+        if one.stream is None:
+            return
+        try:
+            if not one.stream.closed():
+                one.stream.close()
+        except Exception as error:  # noqa: BLE001 - what is given up cannot be given up better
+            self._say_once(f"a kernel is not let go: {type(error).__name__}: {error}")
 
     def _terminal_count(self) -> int:
         try:

@@ -130,6 +130,13 @@ class LabFeed(LoggingConfigurable):
                 self._fail(Link.refused, error.message)
                 await self._pause(max(self._back_off(failures), error.retry_after_s or 0))
                 continue
+            except Exception as error:
+                # A fault of ours must not leave every page with old figures for good.
+                self.log.exception("The lease of this server cannot be read; trying again")
+                failures += 1
+                self._fail(Link.stale, f"{type(error).__name__}: {error}")
+                await self._pause(self._back_off(failures))
+                continue
             failures = 0
             if view is not None:
                 after = view.seq

@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from tests.support.parsing import parsed
+
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/explanation/when-something-dies.md"
 MUST = (
@@ -32,7 +34,7 @@ def test_each_story_of_the_table_is_there() -> None:
     assert len(rows()) >= len(MUST)
     for fault, story in rows().items():
         file, _, name = story.partition("::")
-        tree = ast.parse((ROOT / file).read_text())
+        tree = parsed((ROOT / file).read_text())
         names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
         assert name in names, f"{fault}: {story}"
 

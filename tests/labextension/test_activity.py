@@ -1,14 +1,16 @@
 """What a server tells of itself: kernels, terminals, input, a full memory; and nothing else."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from jupyter_client.session import Session
 
 from hub_ext.lease import Activity
-from labextension.activity import is_out_of_memory
+from labextension.activity import ServerActivity, is_out_of_memory
 from tests.support.lab_governor import LabGovernor
 from tests.support.lab_identity import GUEST_TOKEN, OWNER_TOKEN
 from tests.support.lab_kernel import execute, kernel
@@ -92,6 +94,95 @@ def test_a_full_memory_is_told_and_no_word_of_it(
             execute(server, kernel_id, code)
             time.sleep(1)
         assert heard_since(governor, again)
+
+
+class Stream:
+    """Where a kernel is heard."""
+
+    def __init__(self, *, stuck: bool = False) -> None:
+        self.stuck, self.shut = stuck, False
+
+    def on_recv(self, heard: object) -> None:
+        self.heard = heard
+
+    def closed(self) -> bool:
+        return self.shut
+
+    def close(self) -> None:
+        if self.stuck:
+            raise OSError("not a socket")
+        self.shut = True
+
+
+class Kernel:
+    """A kernel that cannot be heard at first, as one that starts anew."""
+
+    session = Session()
+    execution_state = "idle"
+    last_activity = datetime(2026, 12, 1, tzinfo=UTC)
+
+    def __init__(self, fails: int, *, stuck: bool = False) -> None:
+        self.fails, self.stuck = fails, stuck
+
+    def connect_iopub(self) -> Stream:
+        self.fails -= 1
+        if self.fails >= 0:
+            raise RuntimeError("no ports yet")
+        return Stream(stuck=self.stuck)
+
+
+class Kernels:
+    """What a Jupyter Server knows of its kernels; it may be at a loss once."""
+
+    def __init__(self, **kernels: Kernel) -> None:
+        self.kernels, self.lost = kernels, 0
+
+    def list_kernel_ids(self) -> list[str]:
+        self.lost -= 1
+        if self.lost >= 0:
+            raise RuntimeError("changed while it was counted")
+        return list(self.kernels)
+
+    def get_kernel(self, name: str) -> Kernel:
+        return self.kernels[name]
+
+
+def told_by(kernels: Kernels, until_n: int) -> list[Activity]:
+    """Let an activity tell so often."""
+    told: list[Activity] = []
+
+    async def story() -> None:
+        enough = asyncio.Event()
+
+        async def tell(activity: Activity) -> None:
+            told.append(activity)
+            if len(told) == until_n:
+                enough.set()
+
+        activity = ServerActivity(kernels, None, tell, look_s=0.1, every_s=1.0, gap_s=0.0)
+        running = asyncio.create_task(activity.run())
+        await asyncio.wait_for(enough.wait(), 20)
+        kernels.kernels.pop("stuck", None)
+        await asyncio.sleep(0.3)
+        assert not running.done()
+        running.cancel()
+        activity.close()
+
+    asyncio.run(story())
+    return told
+
+
+def test_a_kernel_that_cannot_be_heard_hides_no_other_and_is_heard_later() -> None:
+    starting, well = Kernel(fails=3), Kernel(fails=0)
+    told = told_by(Kernels(starting=starting, well=well), 2)
+    assert [one.kernels for one in told] == [2, 2]
+    assert starting.fails == -1, "tried until it is heard, and then no more"
+
+
+def test_a_fault_while_looking_or_letting_go_silences_nobody() -> None:
+    kernels = Kernels(stuck=Kernel(fails=0, stuck=True))
+    kernels.lost = 2
+    assert len(told_by(kernels, 2)) == 2
 
 
 def test_looking_and_telling_moves_no_activity(server: LabServer, governor: LabGovernor) -> None:

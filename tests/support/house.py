@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tests.support.parsing import parsed
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("hub_ext", "spawner", "labextension")
 MOST_LINES = 400
@@ -111,7 +113,7 @@ def size_faults(files: Mapping[str, str]) -> list[str]:
     ]
     lengths = []
     for name, text in product.items():
-        for node in _functions(ast.parse(text)):
+        for node in _functions(parsed(text)):
             lengths.append(_length(node))
             if _length(node) > MOST_FUNCTION_LINES:
                 faults.append(f"{name}:{node.lineno}: {node.name} has {_length(node)} lines")
@@ -142,7 +144,7 @@ def word_faults(files: Mapping[str, str]) -> list[str]:
     faults = []
     for name, text in _product(files).items():
         free = {w for prefix, ws in FREE_WORDS.items() if name.startswith(prefix) for w in ws}
-        for line, defined in _names(ast.parse(text)):
+        for line, defined in _names(parsed(text)):
             faults += [
                 f"{name}:{line}: {defined}: say {BANNED_WORDS[word]}, not {word}"
                 for word in sorted(_words(defined) & set(BANNED_WORDS) - free)
@@ -172,7 +174,7 @@ def import_faults(files: Mapping[str, str]) -> list[str]:
     faults = []
     for name, text in _product(files).items():
         own = name.split("/")[0]
-        for line, module, level in _imports(ast.parse(text)):
+        for line, module, level in _imports(parsed(text)):
             top = module.split(".")[0]
             owners = OWNERS.get(top) if level == 0 else None
             if owners and not name.startswith(owners):
@@ -188,7 +190,7 @@ def clock_faults(files: Mapping[str, str]) -> list[str]:
     for name, text in _product(files).items():
         if name.startswith(CLOCKS):
             continue
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(parsed(text)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 spelled = ast.unparse(node.func)
                 if spelled in {"datetime.now", "datetime.utcnow", "time.time", "date.today"}:
@@ -211,7 +213,7 @@ def docstring_faults(files: Mapping[str, str]) -> list[str]:
     """Modules without a docstring, or with one of more than five lines."""
     faults = []
     for name, text in _product(files).items():
-        words = ast.get_docstring(ast.parse(text))
+        words = ast.get_docstring(parsed(text))
         if not words:
             faults.append(f"{name}:1: say what the module is for")
         elif words.count("\n") >= 5 and not name.endswith("errors.py"):
@@ -223,7 +225,7 @@ def string_faults(files: Mapping[str, str]) -> list[str]:
     """Words for people that no translator can find: gettext takes literals alone."""
     faults = []
     for name, text in _product(files).items():
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(parsed(text)):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
                 continue
             count = {"_": 1, "ngettext": 2}.get(node.func.id, 0)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.parsing import parsed
+
 SPEAKERS = ("RefusedError", "Reason", "refuse", "wait")
 """What carries words to a person, with a code in front of them."""
 
@@ -37,7 +39,7 @@ def spoken(root: Path) -> list[Spoken]:
     for package in ("hub_ext", "spawner", "labextension"):
         for file in sorted((root / package).rglob("*.py")):
             if "node_modules" not in file.parts:
-                for code, words in _said(ast.parse(file.read_text("utf-8"))):
+                for code, words in _said(parsed(file.read_text("utf-8"))):
                     found.setdefault(code, {}).update(dict.fromkeys(words))
     whole = {
         code: [w for w in words if SENTENCE.search(w)] or list(words)
@@ -51,7 +53,7 @@ def event_kinds(root: Path) -> set[str]:
     return {
         node.value
         for file in (root / "hub_ext").rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for node in ast.walk(parsed(file.read_text("utf-8")))
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and KIND.fullmatch(node.value)
